@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The kernel loop, the same for every engine: a team owns BLOCK_M rows and visits the key blocks that they see.
+ */
+__kernel __attribute__((reqd_work_group_size(WORK_GROUP, 1, 1))) void attention(KERNEL_PARAMETERS)
+{
+    engine e;
+    tile t;
+    elem m[S_ROWS], l[S_ROWS], alpha[S_ROWS];
+    ENGINE_LOCAL(e)
+    const long team = (long)get_group_id(0) * (WORK_GROUP / TEAM) + (long)get_local_id(0) / TEAM;
+    /* Only engines whose teams are single work-items leave a group part-empty, and these have no barrier. */
+    if (team >= (long)args.q_blocks * (args.heads_q / args.pack) * args.batches) {
+        return;
+    }
+    tile_decode(&t, &args, team);
+    engine_begin(&e, &t, &args, q_data, k_data, v_data);
+    FOR_ROWS(r)
+    {
+        m[r] = (elem)(-INFINITY);
+        l[r] = (elem)(0.0f);
+        FOR_O_COLS(c) { O_SET(&e, r, c, (elem)(0.0f)); }
+    }
+    for (int key0 = tile_first_block(&t); key0 < t.key_end; key0 += BLOCK_N) {
+        const int masked = !tile_block_is_open(&t, key0);
+        engine_qk(&e, &t, key0, args.scale * LOG2_E);
+        if (masked) {
+            mask_tile(&e, &t, key0);
+        }
+        softmax_step(&e, m, l, alpha, masked);
+        engine_pv(&e, &t, key0, alpha);
+    }
+    store_tile(&e, &t, &args, m, l, o_data, lse_data);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The element that softmax, mask and epilogue compute with: one row (LANES 1) or a vector of rows (LANES 4, 8, 16: a lane is a row).
+ * Included by an engine after it defined LANES.
+ *
+ * A condition per row is used through PICK and any_row only, never through `if`, `~`, `!` or `== 1`: a scalar comparison gives 1,
+ * a vector one -1, and select() and any() read the top bit of a vector.
+ */
+#if LANES == 1
+typedef float elem;
+typedef int index;
+#define any_row(c) ((c) != 0)
+#define LANE(x, lane) (x)
+#define LANE_INDEX(x, lane) (x)
+#define as_index(x) as_int(x)
+#define as_elem(x) as_float(x)
+#elif LANES == 4
+typedef float4 elem;
+typedef int4 index;
+#define as_index(x) as_int4(x)
+#define as_elem(x) as_float4(x)
+#elif LANES == 8
+typedef float8 elem;
+typedef int8 index;
+#define as_index(x) as_int8(x)
+#define as_elem(x) as_float8(x)
+#elif LANES == 16
+typedef float16 elem;
+typedef int16 index;
+#define as_index(x) as_int16(x)
+#define as_elem(x) as_float16(x)
+#else
+#error "LANES must be 1, 4, 8 or 16"
+#endif
+#if LANES > 1
+#define any_row(c) any((c) != 0)
+#define LANE(x, lane) (((const float *)&(x))[lane])
+#define LANE_INDEX(x, lane) (((const int *)&(x))[lane])
+#endif
+
+#define PICK(c, a, b) select((elem)(b), (elem)(a), (index)((c) != 0))
+
+/* The maximum that passes over a NaN in `b`: one instruction on x86 (fmax is three). A NaN score reaches the output through its
+ * exponential instead. */
+#ifndef LARGER
+#define LARGER(a, b) PICK((b) > (a), b, a)
+#endif
+
+/* Keeps a finite score finite after the base-two fold; by comparison, since fmin and fmax drop NaN. */
+FN elem clamp_score(elem x)
+{
+    const elem y = PICK(x > (elem)(LARGEST), (elem)(LARGEST), x);
+    return PICK(y < (elem)(-LARGEST), (elem)(-LARGEST), y);
+}

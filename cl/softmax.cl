@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * One step of the online softmax (FlashAttention-2, arXiv:2307.08691, Algorithm 1, with the factor exp(m_old - m_new) where the
+ * paper prints its inverse), in base two. Turns the tile's scores into weights and hands back the factor for what was summed before;
+ * the engine applies that to O when it likes. `l` is summed over this work-item's columns only and folded over the row at the end.
+ */
+FN void softmax_step(engine *e, elem *m, elem *l, elem *alpha, int masked)
+{
+    elem largest[S_ROWS];
+    FOR_ROWS(r)
+    {
+        elem x = (elem)(-INFINITY);
+        FOR_S_COLS(c) { x = LARGER(x, S_GET(e, r, c)); }
+        /* A score that overflowed: clamping can change a weight only where the largest one is itself out of the ordinary
+         * (below, an infinite score weighs 0 either way), so an open tile pays for one test a row. A masked tile is clamped already. */
+        if (!masked) {
+            if (any_row((x >= (elem)(1e38f)) | (x <= (elem)(-1e38f)))) {
+                x = (elem)(-INFINITY);
+                FOR_S_COLS(c)
+                {
+                    const elem s = clamp_score(S_GET(e, r, c));
+                    S_SET(e, r, c, s);
+                    x = LARGER(x, s);
+                }
+            }
+        }
+        largest[r] = x;
+    }
+    engine_fold_max(e, largest);
+    FOR_ROWS(r)
+    {
+        const elem now = LARGER(m[r], largest[r]);
+        /* A row that has seen nothing yet: its maximum is -inf, and -inf - -inf would be NaN. */
+        const elem base = PICK(now == (elem)(-INFINITY), (elem)(0.0f), now);
+        alpha[r] = EXP2(m[r] - base);
+        m[r] = now;
+        elem sum = (elem)(0.0f);
+        FOR_S_COLS(c)
+        {
+            const elem p = EXP2(S_GET(e, r, c) - base);
+            S_SET(e, r, c, p);
+            sum += p;
+        }
+        l[r] = MULTIPLY_ADD(l[r], alpha[r], sum);
+    }
+}

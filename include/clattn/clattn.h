@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * clattn: exact attention for any OpenCL device.
+ *
+ *     O = softmax(scale * Q * K^T, masked) * V          one pass, no seq_q x seq_kv tensor in memory
+ *
+ * In four steps: a *context* (one OpenCL device), a *problem* (types, sizes, strides, options), a *plan* (engine, tiles, built
+ * kernels) and any number of *calls* enqueued on it. docs/semantics.md says what every option means.
+ *
+ * Rules that hold for every function of this header:
+ * - It returns a status and never aborts, prints, or keeps state outside the objects it is given.
+ * - The last argument, `clattn_error *error`, may be NULL; otherwise it receives the status, the name of the argument or field
+ *   that is wrong and a text that says how to mend it. On success it is cleared.
+ * - Functions on distinct objects may run at once on any threads. A context and a plan may be used by many threads at once;
+ *   destroying one while another thread uses it is the caller's error.
+ * - Sizes are in elements, buffer offsets and workspace sizes in bytes. Strides are in elements of their tensor.
+ * - Structs begin with `struct_size`, set by their `_init` function, so that a program built against an older header keeps
+ *   working with a newer library.
+ */
+#ifndef CLATTN_CLATTN_H
+#define CLATTN_CLATTN_H
+
+#ifndef CL_TARGET_OPENCL_VERSION
+#define CL_TARGET_OPENCL_VERSION 120
+#endif
+#ifdef __APPLE__
+#include <OpenCL/cl.h>
+#else
+#include <CL/cl.h>
+#endif
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(CLATTN_STATIC)
+#define CLATTN_API
+#elif defined(_WIN32)
+#ifdef CLATTN_BUILDING
+#define CLATTN_API __declspec(dllexport)
+#else
+#define CLATTN_API __declspec(dllimport)
+#endif
+#elif defined(__GNUC__)
+#define CLATTN_API __attribute__((visibility("default")))
+#else
+#define CLATTN_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define CLATTN_VERSION_MAJOR 0
+#define CLATTN_VERSION_MINOR 1
+#define CLATTN_VERSION_PATCH 0
+
+/* The version of the library that is linked, "0.1.0". The string lives as long as the library. */
+CLATTN_API const char *clattn_version(void);
+
+/* ------------------------------------------------------------------------------------------------------------- status */
+
+/* X(name, number, text). Numbers are fixed for good; new ones are added at the end. */
+#define CLATTN_STATUS_LIST(X)                                                                                                  \
+    X(SUCCESS, 0, "success")                                                                                                   \
+    X(INVALID_ARGUMENT, 1, "an argument or a field of one is not valid")                                                       \
+    X(UNSUPPORTED, 2, "valid, but no engine serves it on this device")                                                         \
+    X(OUT_OF_HOST_MEMORY, 3, "the host is out of memory")                                                                      \
+    X(NO_PLATFORM, 4, "no OpenCL platform is installed")                                                                       \
+    X(NO_DEVICE, 5, "no OpenCL device matches")                                                                                \
+    X(BUILD_FAILED, 6, "no kernel could be built for this device")                                                             \
+    X(OPENCL, 7, "an OpenCL call failed")                                                                                      \
+    X(DEVICE_LOST, 8, "the device failed; its context cannot be used any more")                                                \
+    X(INTERNAL, 9, "a defect of clattn; please report it")
+
+typedef enum clattn_status {
+#define CLATTN_STATUS_ENUM(name, number, text) CLATTN_##name = number,
+    CLATTN_STATUS_LIST(CLATTN_STATUS_ENUM)
+#undef CLATTN_STATUS_ENUM
+} clattn_status;
+
+/* "INVALID_ARGUMENT" and "an argument or ...". Unknown numbers give "UNKNOWN". Never NULL. */
+CLATTN_API const char *clattn_status_name(clattn_status status);
+CLATTN_API const char *clattn_status_text(clattn_status status);
+
+typedef struct clattn_error {
+    size_t struct_size;
+    clattn_status status;
+    int32_t cl_code;     /* the OpenCL code behind it, 0 when there is none */
+    char field[64];      /* what is wrong, such as "problem.k.stride_seq"; "" when it is no argument */
+    char message[1400];  /* one or more lines of text without a final newline, cut at the end when too long */
+} clattn_error;
+
+CLATTN_API void clattn_error_init(clattn_error *error);
+
+/* ------------------------------------------------------------------------------------------------------------ devices */
+
+/* How a device is named, in options, on command lines and in the environment variable CLATTN_DEVICE:
+ *     "1:0"             platform 1, device 0, numbered as `clattn info` lists them
+ *     "gpu" "cpu" "accelerator" "default"
+ *     "nvidia"          any case-insensitive part of a platform's or a device's name
+ *     "nvidia:h200"     a part of the platform's name, then a part of the device's
+ * NULL or "" means: the first GPU, otherwise the first accelerator, otherwise the first CPU. A platform that fails is passed over. */
+
+/* Calls `visit` once for every device that can be used, in a fixed order; `visit` returns false to stop.
+ * Errors: NO_PLATFORM, NO_DEVICE. */
+typedef bool (*clattn_device_visitor)(void *user, int platform_index, int device_index, cl_platform_id platform,
+                                      cl_device_id device);
+CLATTN_API clattn_status clattn_devices(clattn_device_visitor visit, void *user, clattn_error *error);
+
+/* The device that `selector` names (NULL: CLATTN_DEVICE from the environment, then the default above).
+ * Errors: NO_PLATFORM, NO_DEVICE (the message lists what there is). */
+CLATTN_API clattn_status clattn_device_find(const char *selector, cl_device_id *device, clattn_error *error);
+
+/* ------------------------------------------------------------------------------------------------------------ context */
+
+typedef struct clattn_context clattn_context;
+
+typedef enum clattn_log_level {
+    CLATTN_LOG_ERROR = 1,
+    CLATTN_LOG_WARNING = 2,
+    CLATTN_LOG_INFO = 3, /* which engine was chosen, and build logs */
+} clattn_log_level;
+
+/* `text` is valid during the call only. It may be called from any thread that calls the library, and may itself call the library. */
+typedef void (*clattn_log_fn)(void *user, clattn_log_level level, const char *text);
+
+typedef struct clattn_context_options {
+    size_t struct_size;
+    const char *device;    /* selector, used when no cl_context and no device are given; NULL: see clattn_device_find */
+    const char *overrides; /* device facts to change, such as "local_mem=16K,extensions-=cl_khr_fp16"; docs/device-facts.md.
+                              CLATTN_DEVICE_OVERRIDE in the environment is applied after it. NULL: none */
+    clattn_log_fn log;     /* NULL: silence */
+    void *log_user;
+} clattn_context_options;
+
+CLATTN_API void clattn_context_options_init(clattn_context_options *options);
+
+/* A context for one device.
+ *   cl            an OpenCL context that holds the device; it is retained. NULL: the library makes one.
+ *   device        one of its devices. NULL: the first device of `cl`, or the one that options->device names.
+ *   options       NULL: defaults.
+ * Errors: INVALID_ARGUMENT (device not in cl, malformed override), NO_PLATFORM, NO_DEVICE, OPENCL, OUT_OF_HOST_MEMORY. */
+CLATTN_API clattn_status clattn_context_create(cl_context cl, cl_device_id device, const clattn_context_options *options,
+                                               clattn_context **context, clattn_error *error);
+
+/* Destroys a context, once every plan of it is destroyed. Enqueued work goes on. NULL is accepted. */
+CLATTN_API void clattn_context_destroy(clattn_context *context);
+
+/* The OpenCL objects behind it, not retained for the caller. */
+CLATTN_API cl_context clattn_context_cl(const clattn_context *context);
+CLATTN_API cl_device_id clattn_context_device(const clattn_context *context);
+
+/* The device facts that choices are made from, as text, one `name=value` a line (docs/device-facts.md), overrides included.
+ * Writes at most `size` bytes, the closing zero included, and puts the full size in *needed (either may be NULL / 0). */
+CLATTN_API clattn_status clattn_context_facts(const clattn_context *context, char *text, size_t size, size_t *needed);
+
+/* ------------------------------------------------------------------------------------------------------------ problem */
+
+typedef enum clattn_type {
+    CLATTN_FP32 = 1,
+    CLATTN_FP16 = 2, /* IEEE binary16; no device extension needed */
+    CLATTN_BF16 = 3, /* the upper half of a binary32 */
+} clattn_type;
+
+/* Element (b, h, s, d) of a tensor stands at b*stride_batch + h*stride_head + s*stride_seq + d*stride_dim, in elements from the
+ * start of its buffer plus the call's byte offset. Any values, negative and 0 included (0 not for an output dimension over 1).
+ * The fastest path wants stride_dim = 1 and the others multiples of 16 bytes. */
+typedef struct clattn_tensor {
+    clattn_type type;
+    int64_t stride_batch, stride_head, stride_seq, stride_dim;
+} clattn_tensor;
+
+/* Where the diagonal of causal (later: window and ALiBi) masks lies: `offset` is the key position of query 0. */
+typedef enum clattn_corner {
+    CLATTN_TOP_LEFT = 0,     /* offset 0: query i sees keys j <= i */
+    CLATTN_BOTTOM_RIGHT = 1, /* offset seq_kv - seq_q of the call: the last query sees every key; may be negative */
+    CLATTN_EXPLICIT = 2,     /* offset given by the caller: keys already in the cache before query 0 */
+} clattn_corner;
+
+/* The softmax weights (or scores) as a second output, by the unfused engine only. */
+typedef enum clattn_scores_kind {
+    CLATTN_SCORES_NONE = 0,
+    CLATTN_SCORES_SOFTMAX = 4, /* p / l: rows sum to 1; 0 in a row that sees nothing */
+} clattn_scores_kind;
+
+typedef enum clattn_layout {
+    CLATTN_BHSD = 0, /* batch, heads, sequence, head_dim: the last one contiguous */
+    CLATTN_BSHD = 1,
+    CLATTN_SBHD = 2,
+} clattn_layout;
+
+/* What a plan fixes. Query heads share key/value heads in runs: query head h reads key/value head h / (heads_q / heads_kv). */
+typedef struct clattn_problem {
+    size_t struct_size;
+    int64_t batch, seq_q, seq_kv;      /* upper bounds; a call says how much of them it uses; each at most 2^29 */
+    int64_t heads_q, heads_kv;         /* heads_q a multiple of heads_kv */
+    int64_t head_dim_qk, head_dim_v;   /* at least 1 */
+    clattn_tensor q, k, v, o;
+    float scale;                       /* NaN, as set by _init: 1/sqrt(head_dim_qk). Any number, 0 and negative included */
+    bool causal;                       /* query i sees keys j <= i + offset */
+    clattn_corner corner;
+    int64_t offset;                    /* with CLATTN_EXPLICIT */
+    struct {                           /* log-sum-exp output, natural logarithm, fp32; -inf in a row that sees nothing */
+        bool present;
+        int64_t stride_batch, stride_head, stride_seq;
+    } lse;
+    struct {                           /* fp32, element (b, h, i, j) over query heads */
+        clattn_scores_kind kind;
+        int64_t stride_batch, stride_head, stride_seq_q, stride_seq_kv;
+    } scores;
+} clattn_problem;
+
+/* All sizes 0, all types fp32, scale unset, no option. */
+CLATTN_API void clattn_problem_init(clattn_problem *problem);
+
+/* Sets all strides (q, k, v, o, lse, scores) for contiguous tensors of the sizes in the problem. */
+CLATTN_API void clattn_problem_set_layout(clattn_problem *problem, clattn_layout layout);
+
+/* The SHAPE text shared by tools, tests and tuning tables, such as
+ *     "b2 hq8 hkv2 q37 k53 d64 dv64 fp16 causal=bottom-right"
+ * Missing parts: b1, hq1, hkv = hq, k = q, dv = d, fp32. The problem is initialised and laid out BHSD. docs/semantics.md has the grammar.
+ * Errors: INVALID_ARGUMENT, with the word that is wrong as the field. */
+CLATTN_API clattn_status clattn_problem_parse(const char *shape, clattn_problem *problem, clattn_error *error);
+CLATTN_API clattn_status clattn_problem_print(const clattn_problem *problem, char *text, size_t size, size_t *needed);
+
+/* --------------------------------------------------------------------------------------------------------------- plan */
+
+typedef struct clattn_plan clattn_plan;
+
+typedef struct clattn_plan_options {
+    size_t struct_size;
+    const char *engine; /* only this one, by the name that `clattn info` shows, "unfused" included; NULL: the best that serves */
+    const char *avoid;  /* names to pass over, separated by commas; NULL: none */
+} clattn_plan_options;  /* the environment variables CLATTN_ENGINE and CLATTN_AVOID, if set, take their place */
+
+CLATTN_API void clattn_plan_options_init(clattn_plan_options *options);
+
+/* Chooses an engine and tiles and builds the kernels (programs are shared by all plans of a context). No call of it launches
+ * anything. Errors: INVALID_ARGUMENT with the field, UNSUPPORTED with the reason an engine each, BUILD_FAILED with the log,
+ * OPENCL, DEVICE_LOST, OUT_OF_HOST_MEMORY. */
+CLATTN_API clattn_status clattn_plan_create(clattn_context *context, const clattn_problem *problem,
+                                            const clattn_plan_options *options, clattn_plan **plan, clattn_error *error);
+
+/* Work already enqueued goes on. NULL is accepted. */
+CLATTN_API void clattn_plan_destroy(clattn_plan *plan);
+
+/* SUCCESS when a plan for this would be made as far as facts tell (nothing is built), otherwise the status and reason. */
+CLATTN_API clattn_status clattn_supported(clattn_context *context, const clattn_problem *problem,
+                                          const clattn_plan_options *options, clattn_error *error);
+
+/* Engine, tiles, local memory, and what was tried before and why it lost; several lines. Sizes as in clattn_context_facts. */
+CLATTN_API clattn_status clattn_plan_describe(const clattn_plan *plan, char *text, size_t size, size_t *needed);
+
+/* The name of the engine that serves, such as "simt". Lives as long as the library. */
+CLATTN_API const char *clattn_plan_engine(const clattn_plan *plan);
+
+/* Bytes of workspace that a call at the plan's upper bounds needs; 0 for most plans. */
+CLATTN_API size_t clattn_workspace_size(const clattn_plan *plan);
+
+/* --------------------------------------------------------------------------------------------------------------- call */
+
+typedef enum clattn_buffer_kind {
+    CLATTN_BUFFER_NONE = 0, /* absent; also right for a tensor that has no element */
+    CLATTN_BUFFER_MEM = 1,  /* handle is a cl_mem of the context */
+} clattn_buffer_kind;
+
+typedef struct clattn_buffer {
+    clattn_buffer_kind kind;
+    void *handle;
+    size_t offset; /* bytes, a multiple of the element's size; no other alignment is asked for */
+} clattn_buffer;
+
+static inline clattn_buffer clattn_mem(cl_mem mem, size_t offset)
+{
+    clattn_buffer buffer;
+    buffer.kind = CLATTN_BUFFER_MEM;
+    buffer.handle = (void *)mem;
+    buffer.offset = offset;
+    return buffer;
+}
+
+/* What changes from call to call. */
+typedef struct clattn_call {
+    size_t struct_size;
+    clattn_buffer q, k, v, o;
+    clattn_buffer lse;              /* when problem.lse.present */
+    clattn_buffer scores;           /* when problem.scores.kind is not NONE */
+    clattn_buffer workspace;        /* at least clattn_workspace_size bytes, not used by another call at the same time.
+                                       NONE: the library makes one for this call and releases it behind it */
+    int64_t batch, seq_q, seq_kv;   /* at most the plan's bounds */
+    int64_t offset;                 /* with CLATTN_EXPLICIT */
+    float scale;
+} clattn_call;
+
+/* No buffers; batch, seq_q, seq_kv, offset and scale as in the plan's problem. */
+CLATTN_API void clattn_call_init(clattn_call *call, const clattn_plan *plan);
+
+/* Enqueues one attention. Asynchronous: returns when the commands are queued.
+ *   queue         of the plan's context and device; in-order or out-of-order.
+ *   wait_count, wait_list  as in clEnqueueNDRangeKernel: (0, NULL) and (0, list) wait for nothing, (n, NULL) is an error.
+ *   event         NULL, or receives an event that completes with the last command of this call; the caller releases it.
+ * Every buffer is retained by OpenCL until the commands end, as with any kernel. Buffer sizes are checked against strides before
+ * anything is queued. Outputs must not overlap inputs. With batch, heads_q or seq_q 0 nothing is launched (event, if asked for, is a marker).
+ * After an OPENCL error the contents of the outputs are undefined. Errors: INVALID_ARGUMENT, OPENCL, DEVICE_LOST, OUT_OF_HOST_MEMORY. */
+CLATTN_API clattn_status clattn_enqueue(clattn_plan *plan, cl_command_queue queue, const clattn_call *call,
+                                        cl_uint wait_count, const cl_event *wait_list, cl_event *event, clattn_error *error);
+
+/* The one-call form: makes a plan of `problem`, enqueues it with these five buffers (lse may be NULL) on `queue` at the problem's
+ * sizes, and destroys the plan. Programs stay with the context, so a second call with the same types and head sizes builds
+ * nothing. Asynchronous like clattn_enqueue. */
+CLATTN_API clattn_status clattn_attention(clattn_context *context, cl_command_queue queue, const clattn_problem *problem,
+                                          cl_mem q, cl_mem k, cl_mem v, cl_mem o, cl_mem lse, clattn_error *error);
+
+/* ------------------------------------------------------------------------------------------------------- experimental
+ * May change with any version. */
+#ifdef CLATTN_EXPERIMENTAL
+
+/* What plan_create would try, in order, for a device described by facts text (as clattn_context_facts prints it), and why the
+ * other engines decline: no device is needed. */
+CLATTN_API clattn_status clattn_explain(const char *facts, const clattn_problem *problem, const clattn_plan_options *options,
+                                        char *text, size_t size, size_t *needed, clattn_error *error);
+
+/* The kernel text of a plan and its build options, as built. */
+CLATTN_API clattn_status clattn_plan_source(const clattn_plan *plan, char *text, size_t size, size_t *needed);
+
+/* Facts text of a device without making a context of it; overrides may be NULL. */
+CLATTN_API clattn_status clattn_device_facts(cl_device_id device, const char *overrides, char *text, size_t size, size_t *needed,
+                                             clattn_error *error);
+
+/* Programs built from source so far by this context. */
+CLATTN_API size_t clattn_context_build_count(const clattn_context *context);
+
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * An engine: one way to do the two tile products. Its host half says where it applies, with which tiles, and what stands in its
+ * kernel text; all of it pure functions of facts and problem. docs/adding-an-engine.md walks through one. */
+#ifndef CLATTN_ENGINE_H
+#define CLATTN_ENGINE_H
+
+#include "facts.h"
+#include "launch.h"
+#include "text.h"
+
+struct engine;
+
+/* What was chosen. The names are the field's: a tile is block_m rows by block_n keys. */
+struct config {
+    const struct engine *engine;
+    int block_m, block_n;
+    int work_group;      /* work-items of a group */
+    int team;            /* of these, how many share one tile; divides work_group */
+    size_t local_bytes;  /* local memory that the text declares */
+    /* The engine's own numbers; what they mean is its affair, what they are called in kernel text too. */
+    int rows_per_item, cols_per_item;
+    int depth_chunk;     /* columns of Q and K in local memory at a time */
+    int value_chunk;     /* rows of V in local memory at a time */
+    int vector_k, vector_v; /* elements a load of K and V may take at once: strides and alignment allow it */
+    int transposed;      /* bit 0: K's sequence axis is the contiguous one, bit 1: V's */
+};
+
+enum { CLA_MAX_CONFIGS = 16, CLA_MAX_LAUNCHES = 3 };
+
+/* One kernel launch of a call. */
+struct launch {
+    const char *kernel;
+    size_t groups;       /* along the only dimension */
+    size_t work_group;
+};
+
+struct engine {
+    const char *name;
+    const char *file;    /* its device half, such as "cl/engines/simt.cl" */
+    const char *kernel_file; /* the loop: "cl/attention.cl" for every fused engine */
+    bool on_request;     /* chosen only when the caller names it */
+
+    /* Does it serve this problem on this device? If not, `why` says so in a few words. The problem is valid. */
+    bool (*serves)(const struct facts *facts, const clattn_problem *problem, char *why, size_t why_size);
+    /* Tiles that fit the device's limits, best first; at least one where it serves. Engines run at block_m != block_n. */
+    size_t (*configs)(const struct facts *facts, const clattn_problem *problem, struct config list[CLA_MAX_CONFIGS]);
+    /* Adds `#define NAME value` lines, beyond those that every engine gets (types, head sizes, BLOCK_N, WORK_GROUP, HAS_FMA). */
+    void (*defines)(const struct facts *facts, const clattn_problem *problem, const struct config *config, struct text *out);
+    /* The launches of a call of this size, in order; NULL: one of "attention", a team a tile. */
+    size_t (*launches)(const struct config *config, const struct launch_args *args, struct launch list[CLA_MAX_LAUNCHES]);
+    /* Workspace at the problem's upper bounds; NULL: none. */
+    size_t (*workspace)(const clattn_problem *problem, const struct config *config);
+};
+
+/* In the order in which they are tried: the fastest where it serves first, `reference` last. */
+extern const struct engine *const cla_engines[];
+extern const size_t cla_engine_count;
+
+extern const struct engine cla_engine_reference;
+extern const struct engine cla_engine_simt;
+extern const struct engine cla_engine_unfused;
+
+const struct engine *cla_engine_find(const char *name); /* NULL if there is none */
+
+/* A pass-through for `why`, as in: return cla_decline(why, size, "needs %d bytes", n). Always false. */
+bool cla_decline(char *why, size_t size, const char *format, ...) CLA_PRINTF(3, 4);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a launch needs: the numbers of one call as the kernels take them. The twin of cl/args.cl. */
+#ifndef CLATTN_LAUNCH_H
+#define CLATTN_LAUNCH_H
+
+#include "status.h"
+
+struct tensor_view {
+    int64_t base, batch, head, seq, dim;
+};
+
+/* Every field has the size and alignment of its twin; 64-bit ones first, so that no compiler pads differently. */
+struct launch_args {
+    struct tensor_view q, k, v, o;
+    struct tensor_view lse;
+    struct tensor_view scores;
+    int64_t offset;
+    int64_t left, right;
+    int32_t corner;
+    int32_t batches, heads_q, heads_kv;
+    int32_t seq_q, seq_kv;
+    int32_t group;
+    int32_t pack;
+    int32_t q_blocks;
+    int32_t has_lse, has_scores;
+    float scale;
+};
+
+#define CLA_OPEN_END ((int64_t)1 << 40)
+
+struct config;
+
+/* The numbers of `call` under `problem` and `config`. Everything was validated before. */
+void cla_launch_args(const clattn_problem *problem, const struct config *config, const clattn_call *call, struct launch_args *args);
+
+/* Bytes of one element. */
+size_t cla_type_size(clattn_type type);
+
+#endif

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "status.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define STRING_OF_(x) #x
+#define STRING_OF(x) STRING_OF_(x)
+#define VERSION_TEXT(major, minor, patch) STRING_OF(major) "." STRING_OF(minor) "." STRING_OF(patch)
+
+const char *clattn_version(void) { return VERSION_TEXT(CLATTN_VERSION_MAJOR, CLATTN_VERSION_MINOR, CLATTN_VERSION_PATCH); }
+
+static const struct {
+    clattn_status status;
+    const char *name, *text;
+} statuses[] = {
+#define ROW(name, number, text) {CLATTN_##name, #name, text},
+    CLATTN_STATUS_LIST(ROW)
+#undef ROW
+};
+
+const char *clattn_status_name(clattn_status status)
+{
+    for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++)
+        if (statuses[i].status == status)
+            return statuses[i].name;
+    return "UNKNOWN";
+}
+
+const char *clattn_status_text(clattn_status status)
+{
+    for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++)
+        if (statuses[i].status == status)
+            return statuses[i].text;
+    return "not a status of this library";
+}
+
+void clattn_error_init(clattn_error *error)
+{
+    if (error) {
+        memset(error, 0, sizeof *error);
+        error->struct_size = sizeof *error;
+    }
+}
+
+/* A caller's struct from a newer or foreign header is written up to the part that both sides know. */
+static bool is_usable(const clattn_error *error) { return error && error->struct_size >= sizeof *error; }
+
+void cla_clear(clattn_error *error)
+{
+    if (is_usable(error)) {
+        error->status = CLATTN_SUCCESS;
+        error->cl_code = 0;
+        error->field[0] = error->message[0] = '\0';
+    }
+}
+
+clattn_status cla_fail(clattn_error *error, clattn_status status, const char *field, const char *format, ...)
+{
+    if (is_usable(error)) {
+        va_list list;
+        error->status = status;
+        error->cl_code = 0;
+        snprintf(error->field, sizeof error->field, "%s", field ? field : "");
+        va_start(list, format);
+        vsnprintf(error->message, sizeof error->message, format, list);
+        va_end(list);
+    }
+    return status;
+}
+
+static bool is_device_loss(int32_t code) { return code == CL_INVALID_COMMAND_QUEUE; }
+
+clattn_status cla_fail_cl(clattn_error *error, int32_t code, const char *call)
+{
+    const clattn_status status = code == CL_OUT_OF_HOST_MEMORY ? CLATTN_OUT_OF_HOST_MEMORY
+                                 : is_device_loss(code)        ? CLATTN_DEVICE_LOST
+                                                               : CLATTN_OPENCL;
+    cla_fail(error, status, "", "%s: %s (%d)", call, cla_cl_name(code), (int)code);
+    if (is_usable(error))
+        error->cl_code = code;
+    return status;
+}
+
+static const struct {
+    int32_t code;
+    const char *name;
+} cl_codes[] = {
+    {0, "CL_SUCCESS"},
+    {-1, "CL_DEVICE_NOT_FOUND"},
+    {-2, "CL_DEVICE_NOT_AVAILABLE"},
+    {-3, "CL_COMPILER_NOT_AVAILABLE"},
+    {-4, "CL_MEM_OBJECT_ALLOCATION_FAILURE"},
+    {-5, "CL_OUT_OF_RESOURCES"},
+    {-6, "CL_OUT_OF_HOST_MEMORY"},
+    {-7, "CL_PROFILING_INFO_NOT_AVAILABLE"},
+    {-11, "CL_BUILD_PROGRAM_FAILURE"},
+    {-12, "CL_MAP_FAILURE"},
+    {-13, "CL_MISALIGNED_SUB_BUFFER_OFFSET"},
+    {-14, "CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST"},
+    {-15, "CL_COMPILE_PROGRAM_FAILURE"},
+    {-16, "CL_LINKER_NOT_AVAILABLE"},
+    {-17, "CL_LINK_PROGRAM_FAILURE"},
+    {-30, "CL_INVALID_VALUE"},
+    {-31, "CL_INVALID_DEVICE_TYPE"},
+    {-32, "CL_INVALID_PLATFORM"},
+    {-33, "CL_INVALID_DEVICE"},
+    {-34, "CL_INVALID_CONTEXT"},
+    {-35, "CL_INVALID_QUEUE_PROPERTIES"},
+    {-36, "CL_INVALID_COMMAND_QUEUE"},
+    {-37, "CL_INVALID_HOST_PTR"},
+    {-38, "CL_INVALID_MEM_OBJECT"},
+    {-42, "CL_INVALID_BINARY"},
+    {-43, "CL_INVALID_BUILD_OPTIONS"},
+    {-44, "CL_INVALID_PROGRAM"},
+    {-45, "CL_INVALID_PROGRAM_EXECUTABLE"},
+    {-46, "CL_INVALID_KERNEL_NAME"},
+    {-47, "CL_INVALID_KERNEL_DEFINITION"},
+    {-48, "CL_INVALID_KERNEL"},
+    {-49, "CL_INVALID_ARG_INDEX"},
+    {-50, "CL_INVALID_ARG_VALUE"},
+    {-51, "CL_INVALID_ARG_SIZE"},
+    {-52, "CL_INVALID_KERNEL_ARGS"},
+    {-53, "CL_INVALID_WORK_DIMENSION"},
+    {-54, "CL_INVALID_WORK_GROUP_SIZE"},
+    {-55, "CL_INVALID_WORK_ITEM_SIZE"},
+    {-56, "CL_INVALID_GLOBAL_OFFSET"},
+    {-57, "CL_INVALID_EVENT_WAIT_LIST"},
+    {-58, "CL_INVALID_EVENT"},
+    {-59, "CL_INVALID_OPERATION"},
+    {-61, "CL_INVALID_BUFFER_SIZE"},
+    {-63, "CL_INVALID_GLOBAL_WORK_SIZE"},
+    {-1001, "CL_PLATFORM_NOT_FOUND_KHR"},
+};
+
+const char *cla_cl_name(int32_t code)
+{
+    for (size_t i = 0; i < sizeof cl_codes / sizeof *cl_codes; i++)
+        if (cl_codes[i].code == code)
+            return cl_codes[i].name;
+    return "unknown code";
+}

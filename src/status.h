@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How functions of the library fail: one status, one place that writes the text. */
+#ifndef CLATTN_STATUS_H
+#define CLATTN_STATUS_H
+
+#include "clattn/clattn.h"
+
+#if defined(__GNUC__)
+#define CLA_PRINTF(format, first) __attribute__((format(printf, format, first)))
+#else
+#define CLA_PRINTF(format, first)
+#endif
+
+/* Returns `status`, after writing it, the field and the text into *error (which may be NULL). */
+clattn_status cla_fail(clattn_error *error, clattn_status status, const char *field, const char *format, ...) CLA_PRINTF(4, 5);
+
+/* The status for an OpenCL code: OUT_OF_HOST_MEMORY, DEVICE_LOST or OPENCL, with "clCall: CL_NAME (-5)" as the text. */
+clattn_status cla_fail_cl(clattn_error *error, int32_t code, const char *call);
+
+/* Clears *error; every public function begins with it. */
+void cla_clear(clattn_error *error);
+
+/* "CL_OUT_OF_RESOURCES" for -5; "unknown code" for others. */
+const char *cla_cl_name(int32_t code);
+
+#define TRY(expression)                                                                                                        \
+    do {                                                                                                                       \
+        const clattn_status try_status_ = (expression);                                                                        \
+        if (try_status_ != CLATTN_SUCCESS)                                                                                     \
+            return try_status_;                                                                                                \
+    } while (0)
+
+/* The same where something must be undone first: `status` is a local variable and `done` a label behind which that happens. */
+#define TRY_GOTO(expression)                                                                                                   \
+    do {                                                                                                                       \
+        status = (expression);                                                                                                 \
+        if (status != CLATTN_SUCCESS)                                                                                          \
+            goto done;                                                                                                         \
+    } while (0)
+
+#endif

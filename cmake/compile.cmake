@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+# How every target of this project is compiled.
+
+set(CLATTN_MATH "")
+if(UNIX AND NOT APPLE)
+    set(CLATTN_MATH m)
+endif()
+
+set(sanitizer_flags "")
+if(CLATTN_SANITIZE)
+    set(sanitizer_flags -fsanitize=${CLATTN_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+endif()
+
+function(clattn_compile target)
+    set_target_properties(${target} PROPERTIES C_STANDARD 11 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF
+                                               C_VISIBILITY_PRESET hidden)
+    if(MSVC)
+        target_compile_options(${target} PRIVATE /W4)
+    else()
+        # POSIX 2008 and M_PI, which -std=c11 alone hides.
+        target_compile_definitions(${target} PRIVATE _XOPEN_SOURCE=700)
+        target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes)
+        if(CLATTN_WERROR)
+            target_compile_options(${target} PRIVATE -Werror)
+        endif()
+        target_compile_options(${target} PRIVATE ${sanitizer_flags})
+    endif()
+    clattn_link(${target})
+endfunction()
+
+function(clattn_link target)
+    target_link_options(${target} PUBLIC $<BUILD_INTERFACE:${sanitizer_flags}>)
+endfunction()

@@ -1,0 +1,69 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Installs what building, running and testing clattn needs on Debian 12, Ubuntu 24.04 and newer. This is the one list of packages.
+#     tools/setup.sh          the compiler, OpenCL with PoCL, and the libraries of tools and tests
+#     tools/setup.sh --ci     these, and what .ci/run checks with
+#     tools/setup.sh --list   only prints the names (after --ci: all of them)
+set -eu
+
+packages="
+    gcc libc6-dev cmake ninja-build
+    ocl-icd-opencl-dev opencl-headers pocl-opencl-icd clinfo
+    libcmocka-dev libcjson-dev
+"
+ci_packages="
+    g++ clang clang-format
+"
+
+say()
+{
+    printf '%s\n' "setup: $*" >&2
+}
+
+list_only=no
+for argument in "$@"; do
+    case $argument in
+    --ci) packages="$packages $ci_packages" ;;
+    --list) list_only=yes ;;
+    *)
+        say "unknown argument '$argument'; known are --ci and --list"
+        exit 2
+        ;;
+    esac
+done
+
+if [ $list_only = yes ]; then
+    # shellcheck disable=SC2086 # the list is meant to be split
+    printf '%s\n' $packages
+    exit 0
+fi
+
+if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
+    say "no apt here; if the build asks for something, install the counterparts of:" $packages
+    exit 0
+fi
+
+missing=""
+for package in $packages; do
+    state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
+    [ "$state" = installed ] || missing="$missing $package"
+done
+[ -n "$missing" ] || exit 0
+
+as_root=""
+if [ "$(id -u)" -ne 0 ]; then
+    if ! command -v sudo >/dev/null; then
+        say "these packages are missing and need root:$missing"
+        say "as root, run: apt-get update && apt-get install --no-install-recommends$missing"
+        exit 1
+    fi
+    as_root=sudo
+fi
+
+say "installing$missing"
+$as_root apt-get update -q >&2 || say "apt-get update failed; going on with the package lists that are there"
+# shellcheck disable=SC2086
+if ! $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $missing >&2; then
+    say "apt-get could not install them; on Ubuntu some are in 'universe': add-apt-repository universe"
+    exit 1
+fi

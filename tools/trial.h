@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * One trial: inputs made from a seed, one attention by the library, and the verdict of the oracle. Every buffer stands between guard
+ * bands, gaps between strides included; what must not be read is NaN, what must be written is poisoned first. */
+#ifndef CLATTN_TOOLS_TRIAL_H
+#define CLATTN_TOOLS_TRIAL_H
+
+#include "clattn/clattn.h"
+
+enum trial_inputs {
+    TRIAL_RISING, /* most rows' scores climb along the keys, so that the running maximum rises block by block; one row in four falls */
+    TRIAL_STEEP,    /* the same over a span of 90: most weights are subnormal or 0 */
+    TRIAL_EQUAL,    /* Q = K = 0: every visible key weighs the same */
+    TRIAL_ONES,     /* V = 1: each row gives 1 */
+    TRIAL_NAN_ROWS, /* rising, with NaN in some query rows */
+    TRIAL_LARGE,    /* Q and K near 32: products past the range of fp16 */
+    TRIAL_OUTLIERS, /* rising, one element in a hundred 20 times as large */
+    TRIAL_INPUTS
+};
+
+struct trial {
+    clattn_problem problem;       /* what the plan is made of: bounds, strides, options */
+    int64_t batch, seq_q, seq_kv; /* what the call uses of the bounds */
+    int64_t offset;
+    float scale;
+    uint64_t seed;
+    enum trial_inputs inputs;
+    int shift;          /* elements that each tensor starts behind a 64-byte border; -1: some number, from the seed */
+    int repeats;        /* runs, at least 1: each must give the same bits */
+    bool round_weights; /* the engine multiplies weights and V in V's storage type: tolerances follow */
+    int64_t effort;     /* multiply-adds that the oracle may spend before it takes a sample of rows; 0: a default */
+    char layout[24];    /* a name of layout.h, for the text form; "" for strides set by hand */
+    char override[96];  /* device facts to change (clattn_context_options.overrides), for whoever makes the context */
+};
+
+/* A trial of this problem at its own sizes, rising inputs, seed 1. */
+void trial_init(struct trial *trial, const clattn_problem *problem);
+
+/* A SHAPE with words of its own:
+ *     "b2 hq8 hkv2 q37 k53 d64 fp16 causal=bottom-right lse layout=bshd call=1,20,50 inputs=nan-rows seed=7"
+ * call=BATCH,SEQ_Q,SEQ_KV is what is used of the bounds before it; also repeats=N, shift=N, override=FACT=VALUE,...
+ * Errors: INVALID_ARGUMENT, with the word as the field. */
+clattn_status trial_parse(const char *text, struct trial *trial, clattn_error *error);
+void trial_print(const struct trial *trial, char *text, size_t size);
+
+struct trial_result {
+    clattn_status status; /* of the library; UNSUPPORTED is no failure of the trial */
+    bool ok;              /* false too when status is not SUCCESS */
+    char engine[32];
+    double max_error, bound;     /* of O: largest absolute error, and what was allowed */
+    double rel_error, rel_bound; /* of O: |out - ref| / |ref| over all rows looked at */
+    double lse_error, lse_bound;
+    double weights_error, weights_bound;
+    int64_t rows_checked;
+    char message[512]; /* what is wrong, with element, got and want; "" when ok */
+};
+
+/* Everything, on a plan of trial->problem. */
+void trial_run(clattn_context *context, cl_command_queue queue, clattn_plan *plan, const struct trial *trial,
+               struct trial_result *result);
+/* The same with a plan of its own. engine NULL: the library's choice. */
+void trial_run_engine(clattn_context *context, cl_command_queue queue, const char *engine, const struct trial *trial,
+                      struct trial_result *result);
+
+/* ------------------------------------------------------------------------------- step by step, for tests with their own numbers */
+
+/* One tensor in host memory: front guard, elements with gaps, back guard. */
+struct trial_tensor {
+    clattn_type type;
+    int64_t size[4], stride[4]; /* batch, head, seq, dim */
+    int64_t origin;             /* index of element (0, 0, 0, 0) */
+    int64_t count;              /* elements of the whole buffer; 0 when the tensor has none */
+    void *data;
+};
+
+struct trial_data {
+    struct trial_tensor q, k, v, o, lse, scores; /* lse and scores have count 0 when not asked for */
+};
+
+/* Buffers of trial's call, inputs filled, outputs poisoned. False: out of memory. */
+bool trial_data_create(struct trial_data *data, const struct trial *trial);
+void trial_data_destroy(struct trial_data *data);
+float trial_get(const struct trial_tensor *tensor, int64_t b, int64_t h, int64_t s, int64_t d);
+void trial_set(const struct trial_tensor *tensor, int64_t b, int64_t h, int64_t s, int64_t d, float x);
+
+/* Uploads, enqueues, waits, reads everything back. False: result says why. */
+bool trial_launch(clattn_context *context, cl_command_queue queue, clattn_plan *plan, const struct trial *trial,
+                  struct trial_data *data, struct trial_result *result);
+/* Guards, completeness, and errors against the oracle. */
+void trial_judge(const struct trial *trial, const struct trial_data *data, struct trial_result *result);
+
+/* "rising", "ones", ...; NULL past the last. */
+const char *trial_inputs_name(enum trial_inputs inputs);
+
+#endif

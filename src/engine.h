@@ -17,6 +17,7 @@ struct config {
     int work_group;      /* work-items of a group */
     int team;            /* of these, how many share one tile; divides work_group */
     size_t local_bytes;  /* local memory that the text declares */
+    bool packs_heads;    /* query heads of a group may share a tile's rows when there are few queries */
     /* The engine's own numbers; what they mean is its affair, what they are called in kernel text too. */
     int rows_per_item, cols_per_item;
     int depth_chunk;     /* columns of Q and K in local memory at a time */

@@ -36,11 +36,11 @@ const char *clattn_status_text(clattn_status status)
     return "not a status of this library";
 }
 
-void clattn_error_init(clattn_error *error)
+void clattn_error_init_sized(clattn_error *error, size_t size)
 {
     if (error) {
-        memset(error, 0, sizeof *error);
-        error->struct_size = sizeof *error;
+        memset(error, 0, size);
+        error->struct_size = size;
     }
 }
 

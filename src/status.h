@@ -6,9 +6,9 @@
 #include "clattn/clattn.h"
 
 #if defined(__GNUC__)
-#define CLA_PRINTF(format, first) __attribute__((format(printf, format, first)))
+#define CLA_PRINTF(text, first) __attribute__((format(printf, text, first)))
 #else
-#define CLA_PRINTF(format, first)
+#define CLA_PRINTF(text, first)
 #endif
 
 /* Returns `status`, after writing it, the field and the text into *error (which may be NULL). */

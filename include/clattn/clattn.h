@@ -14,8 +14,8 @@
  * - Functions on distinct objects may run at once on any threads. A context and a plan may be used by many threads at once;
  *   destroying one while another thread uses it is the caller's error.
  * - Sizes are in elements, buffer offsets and workspace sizes in bytes. Strides are in elements of their tensor.
- * - Structs begin with `struct_size`, set by their `_init` function, so that a program built against an older header keeps
- *   working with a newer library.
+ * - Structs begin with `struct_size`, set by their `_init` function (which passes the size that the program was compiled with to
+ *   its `_init_sized` twin in the library), so that a program built against an older header keeps working with a newer library.
  */
 #ifndef CLATTN_CLATTN_H
 #define CLATTN_CLATTN_H
@@ -91,7 +91,11 @@ typedef struct clattn_error {
     char message[1400];  /* one or more lines of text without a final newline, cut at the end when too long */
 } clattn_error;
 
-CLATTN_API void clattn_error_init(clattn_error *error);
+CLATTN_API void clattn_error_init_sized(clattn_error *error, size_t size);
+static inline void clattn_error_init(clattn_error *error)
+{
+    clattn_error_init_sized(error, sizeof *error);
+}
 
 /* ------------------------------------------------------------------------------------------------------------ devices */
 
@@ -134,7 +138,11 @@ typedef struct clattn_context_options {
     void *log_user;
 } clattn_context_options;
 
-CLATTN_API void clattn_context_options_init(clattn_context_options *options);
+CLATTN_API void clattn_context_options_init_sized(clattn_context_options *options, size_t size);
+static inline void clattn_context_options_init(clattn_context_options *options)
+{
+    clattn_context_options_init_sized(options, sizeof *options);
+}
 
 /* A context for one device.
  *   cl            an OpenCL context that holds the device; it is retained. NULL: the library makes one.
@@ -212,7 +220,11 @@ typedef struct clattn_problem {
 } clattn_problem;
 
 /* All sizes 0, all types fp32, scale unset, no option. */
-CLATTN_API void clattn_problem_init(clattn_problem *problem);
+CLATTN_API void clattn_problem_init_sized(clattn_problem *problem, size_t size);
+static inline void clattn_problem_init(clattn_problem *problem)
+{
+    clattn_problem_init_sized(problem, sizeof *problem);
+}
 
 /* Sets all strides (q, k, v, o, lse, scores) for contiguous tensors of the sizes in the problem. */
 CLATTN_API void clattn_problem_set_layout(clattn_problem *problem, clattn_layout layout);
@@ -234,7 +246,11 @@ typedef struct clattn_plan_options {
     const char *avoid;  /* names to pass over, separated by commas; NULL: none */
 } clattn_plan_options;  /* the environment variables CLATTN_ENGINE and CLATTN_AVOID, if set, take their place */
 
-CLATTN_API void clattn_plan_options_init(clattn_plan_options *options);
+CLATTN_API void clattn_plan_options_init_sized(clattn_plan_options *options, size_t size);
+static inline void clattn_plan_options_init(clattn_plan_options *options)
+{
+    clattn_plan_options_init_sized(options, sizeof *options);
+}
 
 /* Chooses an engine and tiles and builds the kernels (programs are shared by all plans of a context). No call of it launches
  * anything. Errors: INVALID_ARGUMENT with the field, UNSUPPORTED with the reason an engine each, BUILD_FAILED with the log,
@@ -294,7 +310,11 @@ typedef struct clattn_call {
 } clattn_call;
 
 /* No buffers; batch, seq_q, seq_kv, offset and scale as in the plan's problem. */
-CLATTN_API void clattn_call_init(clattn_call *call, const clattn_plan *plan);
+CLATTN_API void clattn_call_init_sized(clattn_call *call, size_t size, const clattn_plan *plan);
+static inline void clattn_call_init(clattn_call *call, const clattn_plan *plan)
+{
+    clattn_call_init_sized(call, sizeof *call, plan);
+}
 
 /* Enqueues one attention. Asynchronous: returns when the commands are queued.
  *   queue         of the plan's context and device; in-order or out-of-order.

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "choose.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+bool cla_config_fits(const struct facts *facts, const struct config *config, char *why, size_t why_size)
+{
+    if ((uint64_t)config->work_group > facts->max_work_group || (uint64_t)config->work_group > facts->max_work_item_0)
+        return cla_decline(why, why_size, "work-group %d over the device's limit", config->work_group);
+    if (config->local_bytes > facts->local_mem_static)
+        return cla_decline(why, why_size, "%zu bytes of local memory over the device's %" PRIu64, config->local_bytes, facts->local_mem_static);
+    return true;
+}
+
+void cla_config_print(const struct config *config, struct text *out)
+{
+    cla_text_add(out, "block_m %d, block_n %d, work_group %d, local memory %zu bytes", config->block_m, config->block_n, config->work_group,
+                 config->local_bytes);
+}
+
+/* Whether `name` is a whole item of a list separated by commas or blanks. */
+static bool is_listed(const char *list, const char *name)
+{
+    const size_t length = strlen(name);
+    while (list && *list) {
+        list += strspn(list, ", ");
+        if (strcspn(list, ", ") == length && length && memcmp(list, name, length) == 0)
+            return true;
+        list += strcspn(list, ", ");
+    }
+    return false;
+}
+
+static void add_configs(const struct engine *engine, const struct facts *facts, const clattn_problem *problem, struct candidates *out)
+{
+    struct config list[CLA_MAX_CONFIGS];
+    const size_t count = engine->configs(facts, problem, list);
+    char why[200];
+    size_t kept = 0;
+    for (size_t i = 0; i < count && out->count < CLA_MAX_CANDIDATES; i++)
+        if (cla_config_fits(facts, &list[i], why, sizeof why)) {
+            out->list[out->count++] = list[i];
+            kept++;
+        }
+    if (kept == 0)
+        cla_text_add(&out->declined, "%s: %s\n", engine->name, count ? why : "no tile fits this device");
+}
+
+clattn_status cla_choose(const struct facts *facts, const clattn_problem *problem, const char *engine, const char *avoid,
+                         struct candidates *candidates, clattn_error *error)
+{
+    char why[200];
+    candidates->count = 0;
+    memset(&candidates->declined, 0, sizeof candidates->declined);
+    if (engine && !*engine)
+        engine = NULL;
+    if (engine && !cla_engine_find(engine))
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, "options.engine", "there is no engine \"%s\"; clattn info lists them", engine);
+    for (size_t i = 0; i < cla_engine_count; i++) {
+        const struct engine *e = cla_engines[i];
+        if (engine ? strcmp(engine, e->name) != 0 : e->on_request)
+            continue;
+        if (!engine && is_listed(avoid, e->name))
+            cla_text_add(&candidates->declined, "%s: avoided on request\n", e->name);
+        else if (!e->serves(facts, problem, why, sizeof why))
+            cla_text_add(&candidates->declined, "%s: %s\n", e->name, why);
+        else
+            add_configs(e, facts, problem, candidates);
+    }
+    if (candidates->declined.failed)
+        return cla_fail(error, CLATTN_OUT_OF_HOST_MEMORY, "", "out of host memory while choosing an engine");
+    if (candidates->count == 0)
+        return cla_fail(error, CLATTN_UNSUPPORTED, "", "no engine serves this problem on this device:\n%s",
+                        candidates->declined.data ? candidates->declined.data : "");
+    return CLATTN_SUCCESS;
+}

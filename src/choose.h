@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * From facts and problem to candidates in the order in which they are tried: a pure function. */
+#ifndef CLATTN_CHOOSE_H
+#define CLATTN_CHOOSE_H
+
+#include "engine.h"
+
+enum { CLA_MAX_CANDIDATES = 48 };
+
+struct candidates {
+    struct config list[CLA_MAX_CANDIDATES];
+    size_t count;
+    struct text declined; /* one line an engine that does not serve, "simt: ..." */
+};
+
+/* `engine` and `avoid` as in clattn_plan_options. Errors: INVALID_ARGUMENT (no engine of that name), UNSUPPORTED with each
+ * engine's reason. The caller frees `declined` in either case. */
+clattn_status cla_choose(const struct facts *facts, const clattn_problem *problem, const char *engine, const char *avoid,
+                         struct candidates *candidates, clattn_error *error);
+
+/* The rules that every configuration obeys, whatever its engine says: limits of the facts. `why` as in engine.serves. */
+bool cla_config_fits(const struct facts *facts, const struct config *config, char *why, size_t why_size);
+
+/* "block_m 128, block_n 64, work_group 256, local memory 80 KiB" */
+void cla_config_print(const struct config *config, struct text *out);
+
+#endif

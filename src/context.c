@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "context.h"
+
+#include "probe.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void clattn_context_options_init_sized(clattn_context_options *options, size_t size)
+{
+    if (options) {
+        memset(options, 0, size);
+        options->struct_size = size;
+    }
+}
+
+void cla_log(const clattn_context *context, clattn_log_level level, const char *text)
+{
+    if (context->log)
+        context->log(context->log_user, level, text);
+}
+
+/* The caller's options, which may be older and shorter than ours. */
+static clattn_status take_options(const clattn_context_options *given, clattn_context_options *options, clattn_error *error)
+{
+    clattn_context_options_init(options);
+    if (!given)
+        return CLATTN_SUCCESS;
+    if (given->struct_size < sizeof(size_t) + sizeof(char *))
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, "options.struct_size",
+                        "options.struct_size is %zu: call clattn_context_options_init before setting fields", given->struct_size);
+    memcpy(options, given, given->struct_size < sizeof *options ? given->struct_size : sizeof *options);
+    options->struct_size = sizeof *options;
+    return CLATTN_SUCCESS;
+}
+
+/* `device` among the devices of `cl`, or the first of them when it is NULL. */
+static clattn_status adopt(cl_context cl, cl_device_id device, clattn_context *context, clattn_error *error)
+{
+    cl_device_id few[64];
+    size_t bytes = 0;
+    cl_int code = clGetContextInfo(cl, CL_CONTEXT_DEVICES, 0, NULL, &bytes);
+    if (code == CL_SUCCESS && bytes > sizeof few)
+        bytes = sizeof few;
+    if (code == CL_SUCCESS)
+        code = clGetContextInfo(cl, CL_CONTEXT_DEVICES, sizeof few, few, &bytes);
+    if (code != CL_SUCCESS)
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, "cl", "cl is no usable OpenCL context (clGetContextInfo: %s)", cla_cl_name(code));
+    const size_t count = bytes / sizeof *few;
+    bool found = device == NULL && count > 0;
+    for (size_t i = 0; i < count && !found; i++)
+        found = few[i] == device;
+    if (!found)
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, "device", "device is not one of the %zu devices of cl", count);
+    context->device = device ? device : few[0];
+    code = clRetainContext(cl);
+    if (code != CL_SUCCESS)
+        return cla_fail_cl(error, code, "clRetainContext");
+    context->cl = cl;
+    return CLATTN_SUCCESS;
+}
+
+static clattn_status open_device(cl_device_id device, const char *selector, clattn_context *context, clattn_error *error)
+{
+    cl_int code = CL_SUCCESS;
+    if (!device)
+        TRY(clattn_device_find(selector, &device, error));
+    context->device = device;
+    context->cl = clCreateContext(NULL, 1, &device, NULL, NULL, &code);
+    if (code != CL_SUCCESS) {
+        context->cl = NULL;
+        return cla_fail_cl(error, code, "clCreateContext");
+    }
+    return CLATTN_SUCCESS;
+}
+
+clattn_status clattn_context_create(cl_context cl, cl_device_id device, const clattn_context_options *given, clattn_context **out,
+                                    clattn_error *error)
+{
+    clattn_context_options options;
+    clattn_status status;
+    cla_clear(error);
+    if (!out)
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, "context", "context is NULL");
+    *out = NULL;
+    TRY(take_options(given, &options, error));
+    clattn_context *context = calloc(1, sizeof *context);
+    const bool has_lock = context && cla_lock_init(&context->lock);
+    const bool has_signal = has_lock && cla_signal_init(&context->built);
+    if (!has_signal) {
+        if (has_lock)
+            cla_lock_destroy(&context->lock);
+        free(context);
+        return cla_fail(error, CLATTN_OUT_OF_HOST_MEMORY, "", "out of host memory while creating a context");
+    }
+    context->log = options.log;
+    context->log_user = options.log_user;
+    TRY_GOTO(cl ? adopt(cl, device, context, error) : open_device(device, options.device, context, error));
+    TRY_GOTO(cla_probe(context->device, options.overrides, &context->facts, error));
+    *out = context;
+    return CLATTN_SUCCESS;
+done:
+    clattn_context_destroy(context);
+    return status;
+}
+
+void clattn_context_destroy(clattn_context *context)
+{
+    if (!context)
+        return;
+    cla_programs_free(context);
+    if (context->cl)
+        clReleaseContext(context->cl);
+    cla_signal_destroy(&context->built);
+    cla_lock_destroy(&context->lock);
+    free(context);
+}
+
+cl_context clattn_context_cl(const clattn_context *context) { return context ? context->cl : NULL; }
+cl_device_id clattn_context_device(const clattn_context *context) { return context ? context->device : NULL; }
+
+clattn_status clattn_context_facts(const clattn_context *context, char *text, size_t size, size_t *needed)
+{
+    struct text facts = {0};
+    if (!context)
+        return CLATTN_INVALID_ARGUMENT;
+    cla_facts_print(&context->facts, &facts);
+    const clattn_status status = cla_text_out(&facts, text, size, needed);
+    cla_text_free(&facts);
+    return status;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What all plans of a device share: its OpenCL context, its facts and the programs built so far. */
+#ifndef CLATTN_CONTEXT_H
+#define CLATTN_CONTEXT_H
+
+#include "facts.h"
+#include "platform.h"
+#include "source.h"
+
+struct program;
+
+struct clattn_context {
+    cl_context cl;
+    cl_device_id device;
+    struct facts facts;
+    clattn_log_fn log;
+    void *log_user;
+    struct cla_lock lock;      /* guards what follows */
+    struct cla_signal built;   /* a program is ready or has failed */
+    struct program *programs;
+    size_t builds;             /* from source */
+};
+
+/* Never called with the lock held: the caller's function may call the library again. */
+void cla_log(const clattn_context *context, clattn_log_level level, const char *text);
+
+/* The program for this text, built at its first use and shared from then on; threads that ask for one that is being built wait for
+ * it. It lives as long as the context. A text that failed once fails again at once, with the same log.
+ * Errors: BUILD_FAILED with device, driver, options and log; OPENCL; OUT_OF_HOST_MEMORY. */
+clattn_status cla_program_get(clattn_context *context, const struct source *source, const char *options, cl_program *program,
+                              clattn_error *error);
+void cla_programs_free(clattn_context *context);
+
+/* Options that this device needs for its own reasons, and CLATTN_BUILD_OPTIONS from the environment. */
+void cla_program_options(const struct facts *facts, struct text *out);
+
+#endif

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "device.h"
+
+#include "platform.h"
+#include "text.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PLATFORM_NOT_FOUND_KHR (-1001)
+
+struct device_list {
+    struct device_entry *entries;
+    size_t count;
+};
+
+static bool contains(const char *text, const char *part, size_t length)
+{
+    if (length == 0)
+        return false;
+    for (; *text; text++) {
+        size_t i = 0;
+        while (i < length && text[i] && tolower((unsigned char)text[i]) == tolower((unsigned char)part[i]))
+            i++;
+        if (i == length)
+            return true;
+    }
+    return false;
+}
+
+static bool read_index(const char *text, size_t length, int *index)
+{
+    *index = 0;
+    for (size_t i = 0; i < length; i++) {
+        if (!isdigit((unsigned char)text[i]) || *index > 99999)
+            return false;
+        *index = *index * 10 + (text[i] - '0');
+    }
+    return length > 0;
+}
+
+static const struct device_entry *first_of_type(const struct device_entry *list, size_t count, cl_device_type type)
+{
+    for (size_t i = 0; i < count; i++)
+        if (list[i].type & type)
+            return &list[i];
+    return NULL;
+}
+
+static const struct device_entry *default_of(const struct device_entry *list, size_t count)
+{
+    /* One implementation claims to be CPU, GPU and accelerator at once; a plain GPU goes before it. */
+    for (size_t i = 0; i < count; i++)
+        if ((list[i].type & CL_DEVICE_TYPE_GPU) && !(list[i].type & CL_DEVICE_TYPE_CPU))
+            return &list[i];
+    const struct device_entry *found = first_of_type(list, count, CL_DEVICE_TYPE_ACCELERATOR);
+    if (!found || (found->type & CL_DEVICE_TYPE_CPU))
+        found = first_of_type(list, count, CL_DEVICE_TYPE_CPU);
+    return found ? found : count ? &list[0] : NULL;
+}
+
+/* One half of "platform:device": a number, or a part of the name. */
+static bool half_matches(const char *half, size_t length, int index, const char *name)
+{
+    int wanted;
+    return read_index(half, length, &wanted) ? wanted == index : contains(name, half, length);
+}
+
+const struct device_entry *cla_device_match(const struct device_entry *list, size_t count, const char *selector)
+{
+    static const struct {
+        const char *name;
+        cl_device_type type;
+    } types[] = {{"gpu", CL_DEVICE_TYPE_GPU}, {"cpu", CL_DEVICE_TYPE_CPU}, {"accelerator", CL_DEVICE_TYPE_ACCELERATOR}};
+    if (!selector || !*selector || strcmp(selector, "default") == 0)
+        return default_of(list, count);
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (strcmp(selector, types[i].name) == 0)
+            return first_of_type(list, count, types[i].type);
+    const char *colon = strchr(selector, ':');
+    const size_t length = colon ? (size_t)(colon - selector) : strlen(selector);
+    for (size_t i = 0; i < count; i++) {
+        const struct device_entry *e = &list[i];
+        const bool matches = colon ? half_matches(selector, length, e->platform_index, e->platform_name) &&
+                                         half_matches(colon + 1, strlen(colon + 1), e->device_index, e->device_name)
+                                   : contains(e->platform_name, selector, length) || contains(e->device_name, selector, length);
+        if (matches)
+            return e;
+    }
+    return NULL;
+}
+
+static bool add_devices(struct device_list *list, int platform_index, cl_platform_id platform)
+{
+    cl_uint count = 0;
+    if (clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, NULL, &count) != CL_SUCCESS || count == 0 || count > 4096)
+        return true;
+    cl_device_id *ids = calloc(count, sizeof *ids);
+    struct device_entry *entries = ids ? realloc(list->entries, (list->count + count) * sizeof *entries) : NULL;
+    if (entries)
+        list->entries = entries;
+    if (!entries || clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, count, ids, NULL) != CL_SUCCESS) {
+        free(ids);
+        return entries != NULL;
+    }
+    for (cl_uint i = 0; i < count; i++) {
+        cl_bool available = CL_TRUE;
+        struct device_entry *e = &list->entries[list->count];
+        memset(e, 0, sizeof *e);
+        e->platform_index = platform_index;
+        e->device_index = (int)i;
+        e->platform = platform;
+        e->device = ids[i];
+        if (clGetDeviceInfo(ids[i], CL_DEVICE_TYPE, sizeof e->type, &e->type, NULL) != CL_SUCCESS)
+            continue;
+        clGetDeviceInfo(ids[i], CL_DEVICE_AVAILABLE, sizeof available, &available, NULL);
+        clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof e->platform_name, e->platform_name, NULL);
+        clGetDeviceInfo(ids[i], CL_DEVICE_NAME, sizeof e->device_name, e->device_name, NULL);
+        e->platform_name[sizeof e->platform_name - 1] = e->device_name[sizeof e->device_name - 1] = '\0';
+        list->count += available == CL_TRUE;
+    }
+    free(ids);
+    return true;
+}
+
+static clattn_status no_platform(clattn_error *error, int32_t code)
+{
+    cla_fail(error, CLATTN_NO_PLATFORM, "",
+             "no OpenCL platform was found (%s). The OpenCL loader looks for drivers in /etc/OpenCL/vendors, or where OCL_ICD_VENDORS points: "
+             "install your device's driver, or PoCL for the processor (Debian, Ubuntu: apt-get install pocl-opencl-icd)",
+             cla_cl_name(code));
+    if (error && error->struct_size >= sizeof *error)
+        error->cl_code = code;
+    return CLATTN_NO_PLATFORM;
+}
+
+static clattn_status list_devices(struct device_list *list, clattn_error *error)
+{
+    cl_uint count = 0;
+    const cl_int code = clGetPlatformIDs(0, NULL, &count);
+    list->entries = NULL;
+    list->count = 0;
+    if (code != CL_SUCCESS || count == 0)
+        return no_platform(error, code != CL_SUCCESS ? code : PLATFORM_NOT_FOUND_KHR);
+    cl_platform_id *platforms = calloc(count, sizeof *platforms);
+    if (!platforms)
+        return cla_fail(error, CLATTN_OUT_OF_HOST_MEMORY, "", "out of host memory while listing devices");
+    bool complete = clGetPlatformIDs(count, platforms, NULL) == CL_SUCCESS;
+    for (cl_uint i = 0; complete && i < count; i++)
+        complete = add_devices(list, (int)i, platforms[i]);
+    free(platforms);
+    if (!complete) {
+        free(list->entries);
+        return cla_fail(error, CLATTN_OUT_OF_HOST_MEMORY, "", "out of host memory while listing devices");
+    }
+    if (list->count == 0) {
+        free(list->entries);
+        return cla_fail(error, CLATTN_NO_DEVICE, "", "%u OpenCL platform(s), but none offers a device that is available; run clinfo to see why",
+                        (unsigned)count);
+    }
+    return CLATTN_SUCCESS;
+}
+
+clattn_status clattn_devices(clattn_device_visitor visit, void *user, clattn_error *error)
+{
+    struct device_list list;
+    cla_clear(error);
+    if (!visit)
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, "visit", "visit is NULL");
+    TRY(list_devices(&list, error));
+    for (size_t i = 0; i < list.count; i++)
+        if (!visit(user, list.entries[i].platform_index, list.entries[i].device_index, list.entries[i].platform, list.entries[i].device))
+            break;
+    free(list.entries);
+    return CLATTN_SUCCESS;
+}
+
+clattn_status clattn_device_find(const char *selector, cl_device_id *device, clattn_error *error)
+{
+    struct device_list list;
+    cla_clear(error);
+    if (!device)
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, "device", "device is NULL");
+    if (!selector || !*selector)
+        selector = cla_environment("CLATTN_DEVICE");
+    TRY(list_devices(&list, error));
+    const struct device_entry *found = cla_device_match(list.entries, list.count, selector);
+    clattn_status status = CLATTN_SUCCESS;
+    if (found) {
+        *device = found->device;
+    } else {
+        struct text there = {0};
+        for (size_t i = 0; i < list.count; i++)
+            cla_text_add(&there, "\n  %d:%d  %s: %s", list.entries[i].platform_index, list.entries[i].device_index, list.entries[i].platform_name,
+                         list.entries[i].device_name);
+        status = cla_fail(error, CLATTN_NO_DEVICE, "device", "no device matches \"%s\"; there are:%s", selector ? selector : "default",
+                          there.data ? there.data : "");
+        cla_text_free(&there);
+    }
+    free(list.entries);
+    return status;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Finds devices and understands selectors. A platform that fails is passed over. */
+#ifndef CLATTN_DEVICE_H
+#define CLATTN_DEVICE_H
+
+#include "status.h"
+
+/* One device that was found. */
+struct device_entry {
+    int platform_index, device_index;
+    cl_platform_id platform;
+    cl_device_id device;
+    cl_device_type type;
+    char platform_name[128], device_name[128];
+};
+
+/* The entry that `selector` names in a list, by the rules in clattn.h; NULL: none. Pure, so that it is tested without devices. */
+const struct device_entry *cla_device_match(const struct device_entry *list, size_t count, const char *selector);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The engine table: one row an engine, the fastest where it serves first. */
+#include "engine.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+const struct engine *const cla_engines[] = {
+    &cla_engine_simt,
+    &cla_engine_reference,
+    &cla_engine_unfused,
+};
+const size_t cla_engine_count = sizeof cla_engines / sizeof *cla_engines;
+
+const struct engine *cla_engine_find(const char *name)
+{
+    for (size_t i = 0; i < cla_engine_count; i++)
+        if (strcmp(cla_engines[i]->name, name) == 0)
+            return cla_engines[i];
+    return NULL;
+}
+
+bool cla_decline(char *why, size_t size, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    vsnprintf(why, size, format, list);
+    va_end(list);
+    return false;
+}

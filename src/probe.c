@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "probe.h"
+
+#include "platform.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Values of newer headers and of cl_nv_device_attribute_query, which the OpenCL 1.2 headers lack. */
+#define DEVICE_NATIVE_VECTOR_WIDTH_FLOAT 0x103A
+#define DEVICE_COMPUTE_CAPABILITY_MAJOR_NV 0x4000
+#define DEVICE_COMPUTE_CAPABILITY_MINOR_NV 0x4001
+#define DEVICE_WARP_SIZE_NV 0x4003
+#define DEVICE_WAVEFRONT_WIDTH_AMD 0x4043
+
+static void read_string(cl_device_id device, cl_device_info name, char *out, size_t size)
+{
+    size_t needed = 0;
+    out[0] = '\0';
+    if (clGetDeviceInfo(device, name, 0, NULL, &needed) != CL_SUCCESS || needed == 0)
+        return;
+    char *value = calloc(needed + 1, 1);
+    if (value && clGetDeviceInfo(device, name, needed, value, NULL) == CL_SUCCESS) {
+        /* One line: facts are printed a line each. */
+        for (char *c = value; *c; c++)
+            if (*c == '\n' || *c == '\r')
+                *c = ' ';
+        snprintf(out, size, "%s", value);
+        for (size_t length = strlen(out); length && out[length - 1] == ' '; length--)
+            out[length - 1] = '\0';
+    }
+    free(value);
+}
+
+/* Any unsigned scalar, whatever its width on this device; 0 when it cannot be had. */
+static uint64_t read_number(cl_device_id device, cl_device_info name)
+{
+    union {
+        cl_uint narrow;
+        cl_ulong wide;
+        unsigned char bytes[64];
+    } value;
+    size_t size = 0;
+    memset(&value, 0, sizeof value);
+    if (clGetDeviceInfo(device, name, sizeof value, &value, &size) != CL_SUCCESS)
+        return 0;
+    return size == sizeof value.narrow ? value.narrow : size == sizeof value.wide ? value.wide : 0;
+}
+
+static uint64_t read_first_item_limit(cl_device_id device)
+{
+    size_t sizes[16] = {0};
+    if (clGetDeviceInfo(device, CL_DEVICE_MAX_WORK_ITEM_SIZES, sizeof sizes, sizes, NULL) != CL_SUCCESS)
+        return 0;
+    return sizes[0];
+}
+
+static void read_platform(cl_device_id device, struct facts *facts)
+{
+    cl_platform_id platform = NULL;
+    if (clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof platform, &platform, NULL) != CL_SUCCESS || !platform)
+        return;
+    clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof facts->platform_name, facts->platform_name, NULL);
+    clGetPlatformInfo(platform, CL_PLATFORM_VERSION, sizeof facts->platform_version, facts->platform_version, NULL);
+}
+
+static uint64_t device_kind(uint64_t type)
+{
+    /* An implementation may claim several at once: GPU habits would be wrong on what is also a CPU. */
+    return type & CL_DEVICE_TYPE_CPU ? DEVICE_CPU : type & CL_DEVICE_TYPE_GPU ? DEVICE_GPU : type & CL_DEVICE_TYPE_ACCELERATOR ? DEVICE_ACCELERATOR : DEVICE_OTHER;
+}
+
+static void read_nvidia(cl_device_id device, struct facts *facts)
+{
+    if (!cla_facts_has_extension(facts, "cl_nv_device_attribute_query"))
+        return;
+    facts->nv_compute =
+        read_number(device, DEVICE_COMPUTE_CAPABILITY_MAJOR_NV) * 10 + read_number(device, DEVICE_COMPUTE_CAPABILITY_MINOR_NV);
+    facts->preferred_multiple = read_number(device, DEVICE_WARP_SIZE_NV);
+    /* CL_DEVICE_LOCAL_MEM_SIZE says 48 KiB, which is the limit of a __local argument. A static array may use what the chip gives a
+     * thread block: measured on sm_90 (226 KiB builds and runs, 227 fails); the others are the CUDA programming guide's table of
+     * compute capabilities, less the 1 KiB that the system keeps. */
+    const uint64_t kib = facts->nv_compute == 80 || facts->nv_compute == 87 ? 163 : facts->nv_compute == 86 || facts->nv_compute == 89 ? 99
+                         : facts->nv_compute >= 90 && facts->nv_compute < 120 ? 226 : facts->nv_compute >= 120 ? 99 : 0;
+    if (kib * 1024 > facts->local_mem_static)
+        facts->local_mem_static = kib * 1024;
+}
+
+static void read_limits(cl_device_id device, struct facts *facts)
+{
+    facts->device_kind = device_kind(read_number(device, CL_DEVICE_TYPE));
+    facts->vendor_id = read_number(device, CL_DEVICE_VENDOR_ID);
+    facts->address_bits = read_number(device, CL_DEVICE_ADDRESS_BITS);
+    facts->compute_units = read_number(device, CL_DEVICE_MAX_COMPUTE_UNITS);
+    facts->clock_mhz = read_number(device, CL_DEVICE_MAX_CLOCK_FREQUENCY);
+    facts->max_work_group = read_number(device, CL_DEVICE_MAX_WORK_GROUP_SIZE);
+    facts->max_work_item_0 = read_first_item_limit(device);
+    facts->local_mem_is_global = read_number(device, CL_DEVICE_LOCAL_MEM_TYPE) == CL_GLOBAL;
+    facts->local_mem = read_number(device, CL_DEVICE_LOCAL_MEM_SIZE);
+    facts->local_mem_static = facts->local_mem;
+    facts->global_mem = read_number(device, CL_DEVICE_GLOBAL_MEM_SIZE);
+    facts->max_alloc = read_number(device, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
+    facts->cache = read_number(device, CL_DEVICE_GLOBAL_MEM_CACHE_SIZE);
+    facts->max_parameters = read_number(device, CL_DEVICE_MAX_PARAMETER_SIZE);
+    facts->base_align_bits = read_number(device, CL_DEVICE_MEM_BASE_ADDR_ALIGN);
+    facts->vector_width = read_number(device, DEVICE_NATIVE_VECTOR_WIDTH_FLOAT);
+    facts->fma = (read_number(device, CL_DEVICE_SINGLE_FP_CONFIG) & CL_FP_FMA) != 0;
+    /* A limit that could not be read must not rule every engine out: 1 always works. */
+    facts->max_work_group = facts->max_work_group ? facts->max_work_group : 1;
+    facts->max_work_item_0 = facts->max_work_item_0 ? facts->max_work_item_0 : facts->max_work_group;
+}
+
+clattn_status cla_probe(cl_device_id device, const char *overrides, struct facts *facts, clattn_error *error)
+{
+    memset(facts, 0, sizeof *facts);
+    read_platform(device, facts);
+    read_string(device, CL_DEVICE_NAME, facts->device_name, sizeof facts->device_name);
+    read_string(device, CL_DEVICE_VENDOR, facts->device_vendor, sizeof facts->device_vendor);
+    read_string(device, CL_DEVICE_VERSION, facts->device_version, sizeof facts->device_version);
+    read_string(device, CL_DRIVER_VERSION, facts->driver_version, sizeof facts->driver_version);
+    read_string(device, CL_DEVICE_OPENCL_C_VERSION, facts->c_version, sizeof facts->c_version);
+    read_string(device, CL_DEVICE_EXTENSIONS, facts->extensions, sizeof facts->extensions);
+    read_limits(device, facts);
+    read_nvidia(device, facts);
+    if (facts->preferred_multiple == 0 && cla_facts_has_extension(facts, "cl_amd_device_attribute_query"))
+        facts->preferred_multiple = read_number(device, DEVICE_WAVEFRONT_WIDTH_AMD);
+    /* PoCL and Intel's runtime run on the host's own processor; remote CPU devices do not exist in these two. */
+    facts->host_cpu = facts->device_kind == DEVICE_CPU && (strstr(facts->platform_name, "Portable Computing Language") != NULL ||
+                                                           strstr(facts->platform_name, "Intel(R) OpenCL") != NULL);
+    TRY(cla_facts_override(facts, overrides, error));
+    return cla_facts_override(facts, cla_environment("CLATTN_DEVICE_OVERRIDE"), error);
+}

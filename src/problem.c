@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "problem.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+void clattn_problem_init_sized(clattn_problem *problem, size_t size)
+{
+    clattn_problem fresh;
+    if (!problem)
+        return;
+    memset(&fresh, 0, sizeof fresh);
+    fresh.q.type = fresh.k.type = fresh.v.type = fresh.o.type = CLATTN_FP32;
+    fresh.scale = NAN;
+    memset(problem, 0, size);
+    memcpy(problem, &fresh, size < sizeof fresh ? size : sizeof fresh);
+    problem->struct_size = size;
+}
+
+static void lay_out(clattn_tensor *tensor, clattn_layout layout, int64_t batch, int64_t heads, int64_t seq, int64_t dim)
+{
+    tensor->stride_dim = 1;
+    tensor->stride_seq = layout == CLATTN_BHSD ? dim : layout == CLATTN_BSHD ? heads * dim : batch * heads * dim;
+    tensor->stride_head = layout == CLATTN_BHSD ? seq * dim : dim;
+    tensor->stride_batch = layout == CLATTN_SBHD ? heads * dim : heads * seq * dim;
+}
+
+void clattn_problem_set_layout(clattn_problem *p, clattn_layout layout)
+{
+    if (!p || p->struct_size < sizeof *p)
+        return;
+    lay_out(&p->q, layout, p->batch, p->heads_q, p->seq_q, p->head_dim_qk);
+    lay_out(&p->k, layout, p->batch, p->heads_kv, p->seq_kv, p->head_dim_qk);
+    lay_out(&p->v, layout, p->batch, p->heads_kv, p->seq_kv, p->head_dim_v);
+    lay_out(&p->o, layout, p->batch, p->heads_q, p->seq_q, p->head_dim_v);
+    p->lse.stride_seq = 1;
+    p->lse.stride_head = p->seq_q;
+    p->lse.stride_batch = p->heads_q * p->seq_q;
+    p->scores.stride_seq_kv = 1;
+    p->scores.stride_seq_q = p->seq_kv;
+    p->scores.stride_head = p->seq_q * p->seq_kv;
+    p->scores.stride_batch = p->heads_q * p->seq_q * p->seq_kv;
+}
+
+const char *cla_type_name(clattn_type type)
+{
+    return type == CLATTN_FP32 ? "fp32" : type == CLATTN_FP16 ? "fp16" : type == CLATTN_BF16 ? "bf16" : "unknown";
+}
+
+const char *cla_corner_name(clattn_corner corner)
+{
+    return corner == CLATTN_TOP_LEFT ? "top-left" : corner == CLATTN_BOTTOM_RIGHT ? "bottom-right" : "explicit";
+}
+
+bool cla_problem_is_empty(int64_t batch, int64_t heads_q, int64_t seq_q) { return batch == 0 || heads_q == 0 || seq_q == 0; }
+
+/* a * b, held at +-2^62 so that sums of four of them cannot wrap. */
+static int64_t times(int64_t a, int64_t b)
+{
+    const int64_t limit = (int64_t)1 << 60;
+    if (a == 0 || b == 0)
+        return 0;
+    const double product = (double)a * (double)b;
+    return product > (double)limit ? limit : product < -(double)limit ? -limit : a * b;
+}
+
+bool cla_tensor_extent(const int64_t sizes[4], const int64_t strides[4], int64_t *lowest, int64_t *highest)
+{
+    *lowest = *highest = 0;
+    for (int i = 0; i < 4; i++) {
+        if (sizes[i] == 0)
+            return false;
+        const int64_t reach = times(sizes[i] - 1, strides[i]);
+        *(reach < 0 ? lowest : highest) += reach;
+    }
+    return true;
+}
+
+static clattn_status check_size(const char *field, int64_t value, int64_t lowest, int64_t highest, clattn_error *error)
+{
+    if (value < lowest || value > highest)
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, field, "%s is %" PRId64 ": it must lie in %" PRId64 " ... %" PRId64, field, value,
+                        lowest, highest);
+    return CLATTN_SUCCESS;
+}
+
+static clattn_status check_type(const char *field, clattn_type type, clattn_error *error)
+{
+    if (type != CLATTN_FP32 && type != CLATTN_FP16 && type != CLATTN_BF16)
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, field, "%s is %d: it must be CLATTN_FP32, CLATTN_FP16 or CLATTN_BF16", field,
+                        (int)type);
+    return CLATTN_SUCCESS;
+}
+
+/* Two elements of an output in one place would race. Only the plain mistake (stride 0) is caught here. */
+static clattn_status check_output_stride(const char *field, int64_t size, int64_t stride, clattn_error *error)
+{
+    if (size > 1 && stride == 0)
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, field,
+                        "%s is 0 while that dimension has %" PRId64 " elements: they would overwrite each other; set the strides "
+                        "(clattn_problem_set_layout does, for contiguous tensors)",
+                        field, size);
+    return CLATTN_SUCCESS;
+}
+
+static clattn_status check_sizes(const clattn_problem *p, clattn_error *error)
+{
+    TRY(check_size("problem.batch", p->batch, 0, INT32_MAX / 2, error));
+    TRY(check_size("problem.heads_q", p->heads_q, 0, INT32_MAX / 2, error));
+    TRY(check_size("problem.heads_kv", p->heads_kv, 0, INT32_MAX / 2, error));
+    TRY(check_size("problem.seq_q", p->seq_q, 0, CLA_MAX_SEQ, error));
+    TRY(check_size("problem.seq_kv", p->seq_kv, 0, CLA_MAX_SEQ, error));
+    TRY(check_size("problem.head_dim_qk", p->head_dim_qk, 1, CLA_MAX_HEAD_DIM, error));
+    TRY(check_size("problem.head_dim_v", p->head_dim_v, 1, CLA_MAX_HEAD_DIM, error));
+    if (p->heads_q > 0 && p->heads_kv == 0)
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, "problem.heads_kv", "problem.heads_kv is 0 while heads_q is %" PRId64, p->heads_q);
+    if (p->heads_q > 0 && p->heads_q % p->heads_kv != 0)
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, "problem.heads_q",
+                        "problem.heads_q (%" PRId64 ") must be a multiple of heads_kv (%" PRId64 ")", p->heads_q, p->heads_kv);
+    return CLATTN_SUCCESS;
+}
+
+static clattn_status check_outputs(const clattn_problem *p, clattn_error *error)
+{
+    TRY(check_output_stride("problem.o.stride_batch", p->batch, p->o.stride_batch, error));
+    TRY(check_output_stride("problem.o.stride_head", p->heads_q, p->o.stride_head, error));
+    TRY(check_output_stride("problem.o.stride_seq", p->seq_q, p->o.stride_seq, error));
+    TRY(check_output_stride("problem.o.stride_dim", p->head_dim_v, p->o.stride_dim, error));
+    if (p->lse.present) {
+        TRY(check_output_stride("problem.lse.stride_batch", p->batch, p->lse.stride_batch, error));
+        TRY(check_output_stride("problem.lse.stride_head", p->heads_q, p->lse.stride_head, error));
+        TRY(check_output_stride("problem.lse.stride_seq", p->seq_q, p->lse.stride_seq, error));
+    }
+    if (p->scores.kind != CLATTN_SCORES_NONE) {
+        TRY(check_output_stride("problem.scores.stride_batch", p->batch, p->scores.stride_batch, error));
+        TRY(check_output_stride("problem.scores.stride_head", p->heads_q, p->scores.stride_head, error));
+        TRY(check_output_stride("problem.scores.stride_seq_q", p->seq_q, p->scores.stride_seq_q, error));
+        TRY(check_output_stride("problem.scores.stride_seq_kv", p->seq_kv, p->scores.stride_seq_kv, error));
+    }
+    return CLATTN_SUCCESS;
+}
+
+static clattn_status check_options(const clattn_problem *p, clattn_error *error)
+{
+    if (!isfinite(p->scale))
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, "problem.scale", "problem.scale is infinite: it must be a number (leave it as "
+                                                                         "clattn_problem_init sets it for 1/sqrt(head_dim_qk))");
+    if (p->corner != CLATTN_TOP_LEFT && p->corner != CLATTN_BOTTOM_RIGHT && p->corner != CLATTN_EXPLICIT)
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, "problem.corner",
+                        "problem.corner is %d: it must be CLATTN_TOP_LEFT, CLATTN_BOTTOM_RIGHT or CLATTN_EXPLICIT", (int)p->corner);
+    if (p->scores.kind != CLATTN_SCORES_NONE && p->scores.kind != CLATTN_SCORES_SOFTMAX)
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, "problem.scores.kind",
+                        "problem.scores.kind is %d: it must be CLATTN_SCORES_NONE or CLATTN_SCORES_SOFTMAX", (int)p->scores.kind);
+    return CLATTN_SUCCESS;
+}
+
+clattn_status cla_problem_take(const clattn_problem *given, clattn_problem *problem, clattn_error *error)
+{
+    clattn_problem_init(problem);
+    if (!given)
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, "problem", "problem is NULL");
+    if (given->struct_size < offsetof(clattn_problem, scale))
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, "problem.struct_size",
+                        "problem.struct_size is %zu: call clattn_problem_init before setting fields", given->struct_size);
+    memcpy(problem, given, given->struct_size < sizeof *problem ? given->struct_size : sizeof *problem);
+    problem->struct_size = sizeof *problem;
+    TRY(check_sizes(problem, error));
+    TRY(check_type("problem.q.type", problem->q.type, error));
+    TRY(check_type("problem.k.type", problem->k.type, error));
+    TRY(check_type("problem.v.type", problem->v.type, error));
+    TRY(check_type("problem.o.type", problem->o.type, error));
+    if (isnan(problem->scale))
+        problem->scale = (float)(1.0 / sqrt((double)problem->head_dim_qk));
+    TRY(check_options(problem, error));
+    return check_outputs(problem, error);
+}

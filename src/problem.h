@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the caller asked for, brought to this library's own version of the struct and checked. */
+#ifndef CLATTN_PROBLEM_H
+#define CLATTN_PROBLEM_H
+
+#include "status.h"
+
+/* Copies a caller's struct, which may be older and shorter, and fills in what it left unset (scale). Then checks every field
+ * that does not need a device. Errors: INVALID_ARGUMENT that names the field. */
+clattn_status cla_problem_take(const clattn_problem *given, clattn_problem *problem, clattn_error *error);
+
+/* No tensor element would be written. */
+bool cla_problem_is_empty(int64_t batch, int64_t heads_q, int64_t seq_q);
+
+/* Lowest and highest element that a tensor of these sizes touches, relative to its base; false when it has none.
+ * Saturates instead of wrapping. */
+bool cla_tensor_extent(const int64_t sizes[4], const int64_t strides[4], int64_t *lowest, int64_t *highest);
+
+const char *cla_type_name(clattn_type type);
+const char *cla_corner_name(clattn_corner corner);
+
+enum { CLA_MAX_HEAD_DIM = 65536 };
+#define CLA_MAX_SEQ ((int64_t)1 << 29)
+
+#endif

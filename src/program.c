@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "context.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum program_state { PROGRAM_BUILDING, PROGRAM_READY, PROGRAM_FAILED };
+
+struct program {
+    struct program *next;
+    enum program_state state;
+    char *key; /* options, a line break, the text */
+    cl_program cl;
+    clattn_error failure;
+};
+
+void cla_program_options(const struct facts *facts, struct text *out)
+{
+    const char *more = cla_environment("CLATTN_BUILD_OPTIONS");
+    cla_text_append(out, "", 0);
+    /* Its optimiser gives wrong results on float4, float8 and float16 text (seen with 21.10). */
+    if (strstr(facts->platform_name, "Oclgrind"))
+        cla_text_add(out, "-cl-opt-disable");
+    if (more)
+        cla_text_add(out, "%s%s", out->length ? " " : "", more);
+}
+
+static void read_log(clattn_context *context, cl_program program, struct text *log)
+{
+    size_t size = 0;
+    if (clGetProgramBuildInfo(program, context->device, CL_PROGRAM_BUILD_LOG, 0, NULL, &size) != CL_SUCCESS || size < 2)
+        return;
+    char *bytes = calloc(size + 1, 1);
+    if (bytes && clGetProgramBuildInfo(program, context->device, CL_PROGRAM_BUILD_LOG, size, bytes, NULL) == CL_SUCCESS)
+        cla_text_append(log, bytes, strlen(bytes));
+    free(bytes);
+}
+
+static clattn_status fail_build(clattn_context *context, cl_int code, const char *options, const char *log, clattn_error *error)
+{
+    struct text text = {0};
+    cla_text_add(&text, "clBuildProgram: %s (%d)\ndevice: %s\ndriver: %s, %s\noptions: %s\nlog:\n%s", cla_cl_name(code), (int)code,
+                 context->facts.device_name, context->facts.driver_version, context->facts.platform_version, *options ? options : "(none)",
+                 *log ? log : "(empty)");
+    cla_fail(error, CLATTN_BUILD_FAILED, "", "%s", text.data ? text.data : "clBuildProgram failed");
+    if (error && error->struct_size >= sizeof *error)
+        error->cl_code = code;
+    cla_log(context, CLATTN_LOG_ERROR, text.data ? text.data : "clBuildProgram failed");
+    cla_text_free(&text);
+    return CLATTN_BUILD_FAILED;
+}
+
+static clattn_status build(clattn_context *context, const struct source *source, const char *options, cl_program *program, clattn_error *error)
+{
+    const char *text = source->text.data;
+    const size_t length = source->text.length;
+    cl_int code = CL_SUCCESS;
+    *program = clCreateProgramWithSource(context->cl, 1, &text, &length, &code);
+    if (code != CL_SUCCESS)
+        return cla_fail_cl(error, code, "clCreateProgramWithSource");
+    code = clBuildProgram(*program, 1, &context->device, options, NULL, NULL);
+    struct text raw = {0}, log = {0};
+    read_log(context, *program, &raw);
+    cla_source_translate(source, raw.data ? raw.data : "", &log);
+    clattn_status status = CLATTN_SUCCESS;
+    if (code == CL_OUT_OF_HOST_MEMORY) {
+        status = cla_fail_cl(error, code, "clBuildProgram");
+    } else if (code != CL_SUCCESS) {
+        status = fail_build(context, code, options, log.data ? log.data : "", error);
+    } else if (log.data) {
+        cla_log(context, CLATTN_LOG_INFO, log.data);
+    }
+    cla_text_free(&raw);
+    cla_text_free(&log);
+    if (status != CLATTN_SUCCESS) {
+        clReleaseProgram(*program);
+        *program = NULL;
+    }
+    return status;
+}
+
+/* With the lock held. */
+static struct program *find(clattn_context *context, const char *key)
+{
+    struct program *entry = context->programs;
+    while (entry && strcmp(entry->key, key) != 0)
+        entry = entry->next;
+    return entry;
+}
+
+static struct program *new_entry(clattn_context *context, const char *key)
+{
+    struct program *entry = calloc(1, sizeof *entry);
+    const size_t size = strlen(key) + 1;
+    if (entry)
+        entry->key = malloc(size);
+    if (!entry || !entry->key) {
+        free(entry);
+        return NULL;
+    }
+    memcpy(entry->key, key, size);
+    clattn_error_init(&entry->failure);
+    entry->state = PROGRAM_BUILDING;
+    entry->next = context->programs;
+    context->programs = entry;
+    return entry;
+}
+
+/* A failure for want of memory is no verdict on the text: such an entry is taken out, so that the next attempt is a real one. With the
+ * lock held; nobody else holds the entry longer than the lock, except threads that wait for it, and these look it up again. */
+static void settle(clattn_context *context, struct program *entry, clattn_status status)
+{
+    context->builds += status == CLATTN_SUCCESS;
+    if (status == CLATTN_SUCCESS || status == CLATTN_BUILD_FAILED) {
+        entry->state = status == CLATTN_SUCCESS ? PROGRAM_READY : PROGRAM_FAILED;
+    } else {
+        struct program **link = &context->programs;
+        while (*link != entry)
+            link = &(*link)->next;
+        *link = entry->next;
+        free(entry->key);
+        free(entry);
+    }
+    cla_signal_all(&context->built);
+}
+
+static clattn_status build_entry(clattn_context *context, struct program *entry, const struct source *source, const char *options,
+                                 cl_program *program, clattn_error *error)
+{
+    clattn_error failure;
+    clattn_error_init(&failure);
+    cla_lock_give(&context->lock);
+    const clattn_status status = build(context, source, options, program, &failure);
+    cla_lock_take(&context->lock);
+    entry->cl = *program;
+    entry->failure = failure;
+    settle(context, entry, status);
+    if (status != CLATTN_SUCCESS && error && error->struct_size >= sizeof *error) {
+        const size_t size = error->struct_size;
+        *error = failure;
+        error->struct_size = size;
+    }
+    return status;
+}
+
+static clattn_status get_locked(clattn_context *context, const char *key, const struct source *source, const char *options,
+                                cl_program *program, clattn_error *error)
+{
+    struct program *entry;
+    while ((entry = find(context, key)) && entry->state == PROGRAM_BUILDING)
+        cla_signal_wait(&context->built, &context->lock);
+    if (!entry) {
+        entry = new_entry(context, key);
+        if (!entry)
+            return cla_fail(error, CLATTN_OUT_OF_HOST_MEMORY, "", "out of host memory while building a kernel");
+        return build_entry(context, entry, source, options, program, error);
+    }
+    *program = entry->cl;
+    if (entry->state == PROGRAM_FAILED) {
+        if (error && error->struct_size >= sizeof *error) {
+            const size_t size = error->struct_size;
+            *error = entry->failure;
+            error->struct_size = size;
+        }
+        return CLATTN_BUILD_FAILED;
+    }
+    return CLATTN_SUCCESS;
+}
+
+clattn_status cla_program_get(clattn_context *context, const struct source *source, const char *options, cl_program *program,
+                              clattn_error *error)
+{
+    struct text key = {0};
+    cla_text_add(&key, "%s\n", options);
+    cla_text_append(&key, source->text.data, source->text.length);
+    if (key.failed) {
+        cla_text_free(&key);
+        return cla_fail(error, CLATTN_OUT_OF_HOST_MEMORY, "", "out of host memory while building a kernel");
+    }
+    cla_lock_take(&context->lock);
+    const clattn_status status = get_locked(context, key.data, source, options, program, error);
+    cla_lock_give(&context->lock);
+    cla_text_free(&key);
+    return status;
+}
+
+void cla_programs_free(clattn_context *context)
+{
+    while (context->programs) {
+        struct program *entry = context->programs;
+        context->programs = entry->next;
+        if (entry->cl)
+            clReleaseProgram(entry->cl);
+        free(entry->key);
+        free(entry);
+    }
+}

@@ -18,12 +18,22 @@ void clattn_problem_init_sized(clattn_problem *problem, size_t size)
     problem->struct_size = size;
 }
 
+/* a * b, held at +-2^62 so that sums of four of them cannot wrap. */
+static int64_t times(int64_t a, int64_t b)
+{
+    const int64_t limit = (int64_t)1 << 60;
+    if (a == 0 || b == 0)
+        return 0;
+    const double product = (double)a * (double)b;
+    return product > (double)limit ? limit : product < -(double)limit ? -limit : a * b;
+}
+
 static void lay_out(clattn_tensor *tensor, clattn_layout layout, int64_t batch, int64_t heads, int64_t seq, int64_t dim)
 {
     tensor->stride_dim = 1;
-    tensor->stride_seq = layout == CLATTN_BHSD ? dim : layout == CLATTN_BSHD ? heads * dim : batch * heads * dim;
-    tensor->stride_head = layout == CLATTN_BHSD ? seq * dim : dim;
-    tensor->stride_batch = layout == CLATTN_SBHD ? heads * dim : heads * seq * dim;
+    tensor->stride_seq = layout == CLATTN_BHSD ? dim : times(layout == CLATTN_BSHD ? heads : times(batch, heads), dim);
+    tensor->stride_head = layout == CLATTN_BHSD ? times(seq, dim) : dim;
+    tensor->stride_batch = times(layout == CLATTN_SBHD ? heads : times(heads, seq), dim);
 }
 
 void clattn_problem_set_layout(clattn_problem *p, clattn_layout layout)
@@ -36,11 +46,11 @@ void clattn_problem_set_layout(clattn_problem *p, clattn_layout layout)
     lay_out(&p->o, layout, p->batch, p->heads_q, p->seq_q, p->head_dim_v);
     p->lse.stride_seq = 1;
     p->lse.stride_head = p->seq_q;
-    p->lse.stride_batch = p->heads_q * p->seq_q;
+    p->lse.stride_batch = times(p->heads_q, p->seq_q);
     p->scores.stride_seq_kv = 1;
     p->scores.stride_seq_q = p->seq_kv;
-    p->scores.stride_head = p->seq_q * p->seq_kv;
-    p->scores.stride_batch = p->heads_q * p->seq_q * p->seq_kv;
+    p->scores.stride_head = times(p->seq_q, p->seq_kv);
+    p->scores.stride_batch = times(times(p->heads_q, p->seq_q), p->seq_kv);
 }
 
 const char *cla_type_name(clattn_type type)
@@ -54,16 +64,6 @@ const char *cla_corner_name(clattn_corner corner)
 }
 
 bool cla_problem_is_empty(int64_t batch, int64_t heads_q, int64_t seq_q) { return batch == 0 || heads_q == 0 || seq_q == 0; }
-
-/* a * b, held at +-2^62 so that sums of four of them cannot wrap. */
-static int64_t times(int64_t a, int64_t b)
-{
-    const int64_t limit = (int64_t)1 << 60;
-    if (a == 0 || b == 0)
-        return 0;
-    const double product = (double)a * (double)b;
-    return product > (double)limit ? limit : product < -(double)limit ? -limit : a * b;
-}
 
 bool cla_tensor_extent(const int64_t sizes[4], const int64_t strides[4], int64_t *lowest, int64_t *highest)
 {

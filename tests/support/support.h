@@ -23,26 +23,28 @@
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
-/* A status that must be SUCCESS; the library's own text is shown when it is not. */
-#define assert_ok(status, error)                                                                                               \
-    do {                                                                                                                       \
-        const clattn_status assert_status_ = (status);                                                                         \
-        if (assert_status_ != CLATTN_SUCCESS) {                                                                                \
-            fail_msg("%s: field '%s': %s", clattn_status_name(assert_status_), (error)->field, (error)->message);              \
-        }                                                                                                                      \
-    } while (0)
+/* A call that must succeed; the library's own text is shown when it does not. */
+#define assert_ok(call, error_) check_ok((call), (error_), __FILE__, __LINE__)
 
-/* A call that must fail, naming the field and leaving a text. */
-#define assert_refused(status, wanted, error, wanted_field)                                                                    \
-    do {                                                                                                                       \
-        const clattn_status refused_status_ = (status);                                                                        \
-        if (refused_status_ != (wanted) || strcmp((error)->field, (wanted_field)) != 0) {                                      \
-            fail_msg("%s, field '%s' (%s); wanted %s, field '%s'", clattn_status_name(refused_status_), (error)->field,        \
-                     (error)->message, clattn_status_name(wanted), (wanted_field));                                            \
-        }                                                                                                                      \
-        assert_int_equal((error)->status, (wanted));                                                                           \
-        assert_true((error)->message[0] != '\0');                                                                              \
-    } while (0)
+/* A call that must fail with this status, naming this field and leaving a text. */
+#define assert_refused(call, wanted, error_, wanted_field)                                                                     \
+    check_refused((call), (wanted), (error_), (wanted_field), __FILE__, __LINE__)
+
+static inline void check_ok(clattn_status status, const clattn_error *error, const char *file, int line)
+{
+    if (status != CLATTN_SUCCESS) {
+        fail_msg("%s:%d: %s: field '%s': %s", file, line, clattn_status_name(status), error->field, error->message);
+    }
+}
+
+static inline void check_refused(clattn_status status, clattn_status wanted, const clattn_error *error, const char *field,
+                                 const char *file, int line)
+{
+    if (status != wanted || error->status != wanted || strcmp(error->field, field) != 0 || error->message[0] == '\0') {
+        fail_msg("%s:%d: %s, field '%s' (%s); wanted %s, field '%s'", file, line, clattn_status_name(status), error->field,
+                 error->message, clattn_status_name(wanted), field);
+    }
+}
 
 #define assert_contains(text, part)                                                                                            \
     do {                                                                                                                       \

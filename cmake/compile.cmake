@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # How every target of this project is compiled.
 
+# Not plain `m`: in someone else's build that may be the name of a target.
 set(CLATTN_MATH "")
 if(UNIX AND NOT APPLE)
-    set(CLATTN_MATH m)
+    set(CLATTN_MATH -lm)
 endif()
 
 set(sanitizer_flags "")

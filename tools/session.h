@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A device in use: a context and a queue on it; and one plan with its buffers, run from host arrays. */
+#ifndef CLATTN_TOOLS_SESSION_H
+#define CLATTN_TOOLS_SESSION_H
+
+#include "cli.h"
+
+struct session {
+    const char *command; /* for messages */
+    clattn_context *context;
+    cl_command_queue queue;
+};
+
+/* Functions return CLI_OK, or the exit code after the message was printed. */
+int session_open(struct session *session, const char *command, const char *device);
+void session_close(struct session *session);
+
+/* "NVIDIA H200 (NVIDIA CUDA, driver 580.1)", from malloc; NULL when memory is out. */
+char *session_device_text(const struct session *session);
+
+enum runner_tensor { RUN_Q, RUN_K, RUN_V, RUN_O, RUN_LSE, RUN_SCORES, RUN_TENSORS };
+
+/* A plan with a device buffer for each of its tensors. Dense tensors only: what clattn_problem_set_layout makes. */
+struct runner {
+    struct session *session;
+    clattn_problem problem;
+    clattn_plan *plan;
+    size_t bytes[RUN_TENSORS];
+    cl_mem buffers[RUN_TENSORS], workspace;
+    size_t workspace_bytes;
+    clattn_call call; /* ready to run; the caller may alter sizes and offsets */
+};
+
+int runner_open(struct runner *runner, struct session *session, const clattn_problem *problem, const char *engine);
+void runner_close(struct runner *runner);
+
+int runner_write(struct runner *runner, enum runner_tensor tensor, const void *data);
+int runner_read(struct runner *runner, enum runner_tensor tensor, void *data);
+
+/* Runs the call to its end; *seconds (may be NULL) is the time between enqueuing and completion on the host's clock. */
+int runner_run(struct runner *runner, double *seconds);
+
+/* Median time of enough runs, after a warm-up, that take about `budget` seconds in all; at least one. */
+int runner_time(struct runner *runner, double budget, double *seconds);
+
+/* Seconds on a clock that never goes back. */
+double clock_seconds(void);
+
+#endif

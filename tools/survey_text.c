@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * `clattn info` for people: short enough to paste into a report, and nothing that a report needs left out. */
+#include "survey.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LABEL_WIDTH = 14, TEXT_WIDTH = 92 };
+
+/* "  label          text", wrapped at blanks; the label stands on the first line only. */
+static void print_row(const char *label, const char *text)
+{
+    while (*text != '\0') {
+        size_t length = strcspn(text, "\n");
+        const bool fits = length <= TEXT_WIDTH;
+        if (!fits) {
+            length = TEXT_WIDTH;
+            while (length > 0 && text[length] != ' ')
+                length--;
+            if (length == 0)
+                length = strcspn(text, " \n");
+        }
+        printf("    %-*s%.*s\n", LABEL_WIDTH, label, (int)length, text);
+        text += length;
+        text += *text == ' ' || *text == '\n';
+        label = "";
+    }
+}
+
+static const char *or_absent(const char *text) { return text[0] != '\0' ? text : "n/a"; }
+
+/* "16 KiB"; what no unit divides is printed with one digit behind the point. */
+static char *bytes_text(uint64_t bytes, char *text, size_t size)
+{
+    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+    int unit = 0;
+    uint64_t tenths = bytes * 10;
+    if (bytes == 0) {
+        snprintf(text, size, "n/a");
+        return text;
+    }
+    for (; tenths >= 10240 && unit < 4; unit++)
+        tenths = (tenths + 512) / 1024;
+    snprintf(text, size, "%" PRIu64 "%s%.0" PRIu64 " %s", tenths / 10, tenths % 10 ? "." : "", tenths % 10, units[unit]);
+    return text;
+}
+
+static char *number_text(const char *facts, const char *name, char *text, size_t size)
+{
+    const uint64_t number = fact_number(facts, name);
+    if (number == 0)
+        snprintf(text, size, "n/a");
+    else
+        snprintf(text, size, "%" PRIu64, number);
+    return text;
+}
+
+/* Short-lived texts of one device's report. */
+struct scratch {
+    char a[512], b[512], c[512], row[1600];
+};
+
+static void print_names(const char *facts, struct scratch *s)
+{
+    snprintf(s->row, sizeof s->row, "%s, %s (vendor id 0x%04" PRIx64 "), %s-bit addresses",
+             or_absent(fact_of(facts, "device_kind", s->a, sizeof s->a)),
+             or_absent(fact_of(facts, "device_vendor", s->b, sizeof s->b)), fact_number(facts, "vendor_id"),
+             number_text(facts, "address_bits", s->c, sizeof s->c));
+    print_row("kind", s->row);
+    snprintf(s->row, sizeof s->row, "%s; %s; %s", or_absent(fact_of(facts, "driver_version", s->a, sizeof s->a)),
+             or_absent(fact_of(facts, "device_version", s->b, sizeof s->b)),
+             or_absent(fact_of(facts, "c_version", s->c, sizeof s->c)));
+    print_row("driver", s->row);
+}
+
+static void print_units(const char *facts, struct scratch *s)
+{
+    char preferred[32], compute[32] = "";
+    if (fact_number(facts, "nv_compute") != 0)
+        snprintf(compute, sizeof compute, ", sm_%" PRIu64, fact_number(facts, "nv_compute"));
+    snprintf(s->row, sizeof s->row, "%s units at %s MHz, fma %s, native vectors of %s floats, preferred multiple %s%s",
+             number_text(facts, "compute_units", s->a, sizeof s->a), number_text(facts, "clock_mhz", s->b, sizeof s->b),
+             fact_number(facts, "fma") ? "yes" : "no", number_text(facts, "vector_width", s->c, sizeof s->c),
+             number_text(facts, "preferred_multiple", preferred, sizeof preferred), compute);
+    print_row("compute", s->row);
+    snprintf(s->row, sizeof s->row, "%s work-items, %s along the first dimension",
+             number_text(facts, "max_work_group", s->a, sizeof s->a), number_text(facts, "max_work_item_0", s->b, sizeof s->b));
+    print_row("work-group", s->row);
+}
+
+static void print_memory(const char *facts, struct scratch *s)
+{
+    snprintf(s->row, sizeof s->row, "%s, %s in kernel text; %s", bytes_text(fact_number(facts, "local_mem"), s->a, sizeof s->a),
+             bytes_text(fact_number(facts, "local_mem_static"), s->b, sizeof s->b),
+             fact_number(facts, "local_mem_is_global") ? "plain memory behind a cache" : "its own memory");
+    print_row("local memory", s->row);
+    snprintf(s->row, sizeof s->row, "%s, one buffer up to %s, cache %s",
+             bytes_text(fact_number(facts, "global_mem"), s->a, sizeof s->a),
+             bytes_text(fact_number(facts, "max_alloc"), s->b, sizeof s->b),
+             bytes_text(fact_number(facts, "cache"), s->c, sizeof s->c));
+    print_row("global memory", s->row);
+    snprintf(s->row, sizeof s->row, "%s of parameters, buffers aligned to %s bits",
+             bytes_text(fact_number(facts, "max_parameters"), s->a, sizeof s->a),
+             number_text(facts, "base_align_bits", s->b, sizeof s->b));
+    print_row("arguments", s->row);
+}
+
+static void print_answer(const struct survey *survey, const struct survey_answer *answer)
+{
+    char memory[64];
+    print_row("shape", survey->shape);
+    if (answer->status == CLATTN_SUCCESS) {
+        print_row("  served by", answer->text ? answer->text : answer->engine);
+        print_row("  workspace", answer->workspace ? bytes_text(answer->workspace, memory, sizeof memory) : "none");
+    } else {
+        print_row("  not served", answer->text ? answer->text : clattn_status_text(answer->status));
+    }
+    if (answer->others != NULL)
+        print_row("  choice", answer->others);
+}
+
+static void print_device(const struct survey *survey, const struct survey_device *device)
+{
+    struct scratch s;
+    char extensions[8192];
+    const char *facts = device->facts;
+    printf("\n  Device %d:%d  %s%s\n", device->platform, device->index,
+           facts ? or_absent(fact_of(facts, "device_name", s.a, sizeof s.a)) : "n/a", device->is_default ? "  (default)" : "");
+    if (facts == NULL) {
+        print_row("facts", "n/a");
+        print_row("error", device->error.message[0] ? device->error.message : clattn_status_text(device->error.status));
+    } else {
+        print_names(facts, &s);
+        print_units(facts, &s);
+        print_memory(facts, &s);
+        print_row("extensions", or_absent(fact_of(facts, "extensions", extensions, sizeof extensions)));
+        for (size_t i = 0; quirk_of(facts, i) != NULL; i++)
+            print_row(i == 0 ? "known quirks" : "", quirk_of(facts, i));
+    }
+    if (device->answer.asked)
+        print_answer(survey, &device->answer);
+}
+
+/* What steers choices from outside belongs into a report. */
+static void print_environment(void)
+{
+    static const char *const names[] = {"CLATTN_DEVICE", "CLATTN_DEVICE_OVERRIDE", "CLATTN_ENGINE", "CLATTN_AVOID",
+                                        "CLATTN_SOURCE_DIR"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const char *value = getenv(names[i]);
+        if (value != NULL && value[0] != '\0')
+            printf("environment    %s=%s\n", names[i], value);
+    }
+}
+
+void survey_print(const struct survey *survey)
+{
+    printf("clattn         %s on %s\n", clattn_version(), survey->system);
+    printf("loader         %s\n", survey->loader);
+    print_environment();
+    for (size_t p = 0; p < survey->platform_count; p++) {
+        bool any = survey->platforms[p].device_count == 0;
+        for (size_t d = 0; d < survey->device_count; d++)
+            any = any || survey->devices[d].platform == (int)p;
+        if (!any)
+            continue;
+        printf("\nPlatform %zu  %s, %s\n", p, survey->platforms[p].name, survey->platforms[p].version);
+        if (survey->platforms[p].device_count == 0)
+            printf("\n  no usable device\n");
+        for (size_t d = 0; d < survey->device_count; d++)
+            if (survey->devices[d].platform == (int)p)
+                print_device(survey, &survey->devices[d]);
+    }
+}

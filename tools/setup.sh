@@ -39,6 +39,7 @@ if [ $list_only = yes ]; then
 fi
 
 if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
+    # shellcheck disable=SC2086
     say "no apt here; if the build asks for something, install the counterparts of:" $packages
     exit 0
 fi

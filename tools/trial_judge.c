@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The verdict on a trial's outputs: what had to be written was written, nothing else was, and the numbers are as near to the double
+ * ones as docs/semantics.md asks. */
+#include "half.h"
+#include "oracle.h"
+#include "random.h"
+#include "trial.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_EFFORT 6000000 /* multiply-adds: some 20 ms on the host */
+
+struct judge {
+    const struct trial *trial;
+    const struct trial_data *data;
+    struct trial_result *result;
+    struct oracle oracle;
+    double *o, *weights;
+    float *plain;
+    double largest_v, largest_lse;
+    double plain_error, plain_lse_error;       /* of the plain loop, largest */
+    double square, error_square, plain_square; /* sums over all elements */
+    double worst_excess;
+    struct {
+        int64_t b, h, i, e;
+        double got, want;
+    } worst, worst_lse, worst_weight;
+};
+
+static void blame(struct trial_result *result, const char *format, ...)
+{
+    va_list arguments;
+    if (!result->ok)
+        return; /* the first reason is the one to read */
+    result->ok = false;
+    va_start(arguments, format);
+    vsnprintf(result->message, sizeof result->message, format, arguments);
+    va_end(arguments);
+}
+
+/* ----------------------------------------------------------------------------------------------- what was written and what not */
+
+static uint8_t *covered_elements(const struct trial_tensor *t)
+{
+    uint8_t *covered = calloc((size_t)t->count, 1);
+    for (int64_t b = 0; covered && b < t->size[0]; b++)
+        for (int64_t h = 0; h < t->size[1]; h++)
+            for (int64_t s = 0; s < t->size[2]; s++)
+                for (int64_t d = 0; d < t->size[3]; d++)
+                    covered[t->origin + b * t->stride[0] + h * t->stride[1] + s * t->stride[2] + d * t->stride[3]] = 1;
+    return covered;
+}
+
+static void judge_missing(const struct trial_tensor *t, const char *name, struct trial_result *result)
+{
+    for (int64_t b = 0; b < t->size[0]; b++) {
+        for (int64_t h = 0; h < t->size[1]; h++) {
+            for (int64_t s = 0; s < t->size[2]; s++) {
+                for (int64_t d = 0; d < t->size[3]; d++) {
+                    const int64_t at = t->origin + b * t->stride[0] + h * t->stride[1] + s * t->stride[2] + d * t->stride[3];
+                    if (storage_is_poison(t->type, t->data, at)) {
+                        blame(result, "%s[b=%" PRId64 " h=%" PRId64 " i=%" PRId64 " d=%" PRId64 "] was never written", name, b,
+                              h, s, d);
+                        return;
+                    }
+                }
+            }
+        }
+    }
+}
+
+static void judge_written(const struct trial_tensor *t, const char *name, struct trial_result *result)
+{
+    if (t->count == 0)
+        return;
+    judge_missing(t, name, result);
+    uint8_t *covered = covered_elements(t);
+    if (!covered) {
+        blame(result, "the host is out of memory");
+        return;
+    }
+    for (int64_t at = 0; at < t->count; at++) {
+        if (!covered[at] && !storage_is_poison(t->type, t->data, at)) {
+            blame(result, "%s: an element outside of the tensor was written, %" PRId64 " elements from (0, 0, 0, 0)", name,
+                  at - t->origin);
+            break;
+        }
+    }
+    free(covered);
+}
+
+/* ------------------------------------------------------------------------------------------------------------- numbers */
+
+static double difference(double got, double want)
+{
+    if (isnan(got) && isnan(want))
+        return 0.0;
+    if (got == want) /* infinities of one sign too */
+        return 0.0;
+    return isnan(got) || isnan(want) ? INFINITY : fabs(got - want);
+}
+
+static double largest_value(const struct trial_tensor *t)
+{
+    double largest = 0.0;
+    if (t->count == 0)
+        return 0.0;
+    for (int64_t b = 0; b < t->size[0]; b++)
+        for (int64_t h = 0; h < t->size[1]; h++)
+            for (int64_t s = 0; s < t->size[2]; s++)
+                for (int64_t d = 0; d < t->size[3]; d++) {
+                    const double x = fabs((double)trial_get(t, b, h, s, d));
+                    largest = isfinite(x) && x > largest ? x : largest;
+                }
+    return largest;
+}
+
+static void judge_outputs(struct judge *j, int64_t b, int64_t h, int64_t i)
+{
+    const int64_t dim = j->trial->problem.head_dim_v;
+    struct trial_result *r = j->result;
+    for (int64_t e = 0; e < dim; e++) {
+        const double want = j->o[e], got = (double)trial_get(&j->data->o, b, h, i, e);
+        const double error = difference(got, want), plain = difference((double)j->plain[e], want);
+        if (error > r->max_error || r->rows_checked == 0) {
+            j->worst.b = b, j->worst.h = h, j->worst.i = i, j->worst.e = e;
+            j->worst.got = got, j->worst.want = want;
+        }
+        r->max_error = error > r->max_error ? error : r->max_error;
+        if (isfinite(plain)) {
+            j->plain_error = plain > j->plain_error ? plain : j->plain_error;
+            j->plain_square += plain * plain;
+        }
+        j->error_square += error * error;
+        j->square += isfinite(want) ? want * want : 0.0;
+    }
+}
+
+static void judge_lse(struct judge *j, int64_t b, int64_t h, int64_t i, double want, double plain)
+{
+    struct trial_result *r = j->result;
+    const double got = (double)trial_get(&j->data->lse, b, h, i, 0);
+    const double error = difference(got, want), plain_error = difference(plain, want);
+    if (error > r->lse_error) {
+        j->worst_lse.b = b, j->worst_lse.h = h, j->worst_lse.i = i;
+        j->worst_lse.got = got, j->worst_lse.want = want;
+        r->lse_error = error;
+    }
+    if (isfinite(plain_error) && plain_error > j->plain_lse_error)
+        j->plain_lse_error = plain_error;
+}
+
+static void judge_weights(struct judge *j, int64_t b, int64_t h, int64_t i)
+{
+    for (int64_t key = 0; key < j->trial->seq_kv; key++) {
+        const double got = (double)trial_get(&j->data->scores, b, h, i, key), want = j->weights[key];
+        const double error = difference(got, want);
+        if (error > j->result->weights_error) {
+            j->worst_weight.b = b, j->worst_weight.h = h, j->worst_weight.i = i, j->worst_weight.e = key;
+            j->worst_weight.got = got, j->worst_weight.want = want;
+            j->result->weights_error = error;
+        }
+    }
+}
+
+static void judge_row(struct judge *j, int64_t b, int64_t h, int64_t i)
+{
+    double lse;
+    float plain_lse;
+    oracle_row(&j->oracle, b, h, i, j->o, &lse, j->weights);
+    oracle_plain_row(&j->oracle, b, h, i, j->trial->round_weights, j->plain, &plain_lse);
+    judge_outputs(j, b, h, i);
+    if (isfinite(lse) && fabs(lse) > j->largest_lse)
+        j->largest_lse = fabs(lse);
+    if (j->data->lse.count > 0)
+        judge_lse(j, b, h, i, lse, (double)plain_lse);
+    if (j->data->scores.count > 0)
+        judge_weights(j, b, h, i);
+    j->result->rows_checked++;
+}
+
+/* All rows, or a seeded sample that holds the first and the last. */
+static void judge_rows(struct judge *j)
+{
+    const struct trial *t = j->trial;
+    const clattn_problem *p = &t->problem;
+    const int64_t cost = (t->seq_kv + 1) * (p->head_dim_qk + p->head_dim_v) * 2;
+    const int64_t effort = t->effort > 0 ? t->effort : DEFAULT_EFFORT;
+    const uint64_t rows = (uint64_t)(t->batch * p->heads_q * t->seq_q);
+    const uint64_t limit = (uint64_t)(effort / cost > 16 ? effort / cost : 16);
+    uint64_t row = 0;
+    for (int64_t b = 0; b < t->batch; b++) {
+        for (int64_t h = 0; h < p->heads_q; h++) {
+            for (int64_t i = 0; i < t->seq_q; i++, row++) {
+                if (rows <= limit || row == 0 || row + 1 == rows || random_mix(t->seed ^ row << 8) % rows < limit)
+                    judge_row(j, b, h, i);
+            }
+        }
+    }
+}
+
+/* Where the bounds come from: twice the plain loop's own error plus what rounding to the storage type may add. */
+static void set_bounds(struct judge *j)
+{
+    static const double epsilons[] = {0.0, 1e-6, 0x1p-11, 0x1p-8}, relatives[] = {0.0, 1e-5, 1e-3, 8e-3};
+    const clattn_problem *p = &j->trial->problem;
+    const clattn_type type = j->trial->round_weights && p->v.type > p->o.type ? p->v.type : p->o.type;
+    struct trial_result *r = j->result;
+    double unit = j->largest_v;
+    if (type == CLATTN_FP32 && unit < 1.0)
+        unit = 1.0;
+    r->bound = 2.0 * j->plain_error + epsilons[type] * unit;
+    if (j->trial->inputs == TRIAL_ONES && !j->trial->round_weights) /* 1 in every type: only the fp32 sums may round */
+        r->bound = 0x1p-23 * (4.0 + sqrt((double)j->trial->seq_kv)) + 2.0 * j->plain_error;
+    r->rel_error = j->square > 0.0 ? sqrt(j->error_square / j->square) : j->error_square > 0.0 ? INFINITY : 0.0;
+    r->rel_bound = relatives[type];
+    if (j->square > 0.0) { /* where numbers cancel, fp32 sums as such, and the plain loop, may be further off than that */
+        const double size = sqrt(j->square), plain = 2.0 * sqrt(j->plain_square) / size;
+        r->rel_bound = plain > r->rel_bound ? plain : r->rel_bound;
+        r->rel_bound += 0x1p-23 * j->largest_v * sqrt((double)(r->rows_checked * p->head_dim_v)) / size;
+    }
+    r->lse_bound = 2.0 * j->plain_lse_error + 1e-6 * (j->largest_lse > 1.0 ? j->largest_lse : 1.0);
+    r->weights_bound = 1e-6 + 4e-7 * j->largest_lse;
+}
+
+static void judge_numbers(struct judge *j)
+{
+    struct trial_result *r = j->result;
+    judge_rows(j);
+    set_bounds(j);
+    if (!(r->max_error <= r->bound))
+        blame(r, "o[b=%" PRId64 " h=%" PRId64 " i=%" PRId64 " d=%" PRId64 "] is %.9g, expected %.9g: error %.3g, allowed %.3g",
+              j->worst.b, j->worst.h, j->worst.i, j->worst.e, j->worst.got, j->worst.want, r->max_error, r->bound);
+    if (!(r->rel_error <= r->rel_bound))
+        blame(r,
+              "|out - ref| / |ref| is %.3g, allowed %.3g; worst at o[b=%" PRId64 " h=%" PRId64 " i=%" PRId64 " d=%" PRId64
+              "]: %.9g for %.9g",
+              r->rel_error, r->rel_bound, j->worst.b, j->worst.h, j->worst.i, j->worst.e, j->worst.got, j->worst.want);
+    if (!(r->lse_error <= r->lse_bound))
+        blame(r, "lse[b=%" PRId64 " h=%" PRId64 " i=%" PRId64 "] is %.9g, expected %.9g: error %.3g, allowed %.3g",
+              j->worst_lse.b, j->worst_lse.h, j->worst_lse.i, j->worst_lse.got, j->worst_lse.want, r->lse_error, r->lse_bound);
+    if (!(r->weights_error <= r->weights_bound))
+        blame(r,
+              "weights[b=%" PRId64 " h=%" PRId64 " i=%" PRId64 " j=%" PRId64
+              "] is %.9g, expected %.9g: error %.3g, allowed %.3g",
+              j->worst_weight.b, j->worst_weight.h, j->worst_weight.i, j->worst_weight.e, j->worst_weight.got,
+              j->worst_weight.want, r->weights_error, r->weights_bound);
+}
+
+static const void *start_of(const struct trial_tensor *t)
+{
+    return t->count == 0 ? NULL : (const char *)t->data + (size_t)t->origin * storage_size(t->type);
+}
+
+void trial_judge(const struct trial *trial, const struct trial_data *data, struct trial_result *result)
+{
+    const clattn_problem *p = &trial->problem;
+    const struct oracle_call call = {.problem = p,
+                                     .batch = trial->batch,
+                                     .seq_q = trial->seq_q,
+                                     .seq_kv = trial->seq_kv,
+                                     .offset = trial->offset,
+                                     .scale = trial->scale,
+                                     .q = start_of(&data->q),
+                                     .k = start_of(&data->k),
+                                     .v = start_of(&data->v)};
+    struct judge j = {.trial = trial, .data = data, .result = result};
+    result->ok = true;
+    judge_written(&data->o, "o", result);
+    judge_written(&data->lse, "lse", result);
+    judge_written(&data->scores, "weights", result);
+    if (data->o.count == 0)
+        return;
+    j.largest_v = largest_value(&data->v);
+    j.o = malloc((size_t)p->head_dim_v * sizeof *j.o);
+    j.plain = malloc((size_t)p->head_dim_v * sizeof *j.plain);
+    j.weights = malloc((size_t)(trial->seq_kv + 1) * sizeof *j.weights);
+    if (j.o && j.plain && j.weights && oracle_begin(&j.oracle, &call)) {
+        judge_numbers(&j);
+        oracle_end(&j.oracle);
+    } else {
+        blame(result, "the host is out of memory");
+    }
+    free(j.o);
+    free(j.plain);
+    free(j.weights);
+}

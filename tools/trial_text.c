@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The text form of a trial: a SHAPE for the library, and words that only trials know. */
+#include "layout.h"
+#include "trial.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const inputs_names[TRIAL_INPUTS] = {"rising", "steep", "equal", "ones", "nan-rows", "large", "outliers"};
+
+const char *trial_inputs_name(enum trial_inputs inputs) { return inputs < TRIAL_INPUTS ? inputs_names[inputs] : NULL; }
+
+void trial_init(struct trial *trial, const clattn_problem *problem)
+{
+    memset(trial, 0, sizeof *trial);
+    trial->problem = *problem;
+    trial->batch = problem->batch;
+    trial->seq_q = problem->seq_q;
+    trial->seq_kv = problem->seq_kv;
+    trial->offset = problem->offset;
+    trial->scale = problem->scale;
+    trial->seed = 1;
+    trial->shift = -1;
+    trial->repeats = 1;
+}
+
+static clattn_status refuse(clattn_error *error, const char *word, const char *why)
+{
+    if (error) {
+        clattn_error_init(error);
+        error->status = CLATTN_INVALID_ARGUMENT;
+        snprintf(error->field, sizeof error->field, "%.63s", word);
+        snprintf(error->message, sizeof error->message, "shape word \"%s\": %s", word, why);
+    }
+    return CLATTN_INVALID_ARGUMENT;
+}
+
+static const char *value_of(const char *word, const char *name)
+{
+    const size_t length = strlen(name);
+    return strncmp(word, name, length) == 0 && word[length] == '=' ? word + length + 1 : NULL;
+}
+
+static bool read_integer(const char *text, int64_t lowest, int64_t highest, int64_t *value)
+{
+    char *end;
+    *value = strtoll(text, &end, 10);
+    return end != text && *end == '\0' && *value >= lowest && *value <= highest;
+}
+
+static bool read_inputs(const char *name, enum trial_inputs *inputs)
+{
+    for (int i = 0; i < TRIAL_INPUTS; i++) {
+        if (strcmp(name, inputs_names[i]) == 0) {
+            *inputs = (enum trial_inputs)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+struct own_words {
+    bool has_call;
+    int64_t batch, seq_q, seq_kv;
+    int64_t seed, shift, repeats;
+    enum trial_inputs inputs;
+    char layout[24], override[96];
+};
+
+static bool read_text(const char *value, char *out, size_t size) { return snprintf(out, size, "%s", value) < (int)size; }
+
+static bool read_call(const char *value, struct own_words *own)
+{
+    int used = 0;
+    own->has_call =
+        sscanf(value, "%" SCNd64 ",%" SCNd64 ",%" SCNd64 "%n", &own->batch, &own->seq_q, &own->seq_kv, &used) == 3 &&
+        value[used] == '\0';
+    return own->has_call;
+}
+
+/* True when the word is a trial's own; *why is set when it is a wrong one. */
+static bool take_own(const char *word, struct own_words *own, const char **why)
+{
+    const char *value;
+    *why = NULL;
+    if ((value = value_of(word, "call")) != NULL)
+        *why = read_call(value, own) ? NULL : "expected call=BATCH,SEQ_Q,SEQ_KV";
+    else if ((value = value_of(word, "seed")) != NULL)
+        *why = read_integer(value, 0, INT64_MAX, &own->seed) ? NULL : "expected seed=NUMBER";
+    else if ((value = value_of(word, "shift")) != NULL)
+        *why = read_integer(value, -1, 31, &own->shift) ? NULL : "expected shift=0 ... 31";
+    else if ((value = value_of(word, "repeats")) != NULL)
+        *why = read_integer(value, 1, 1000, &own->repeats) ? NULL : "expected repeats=1 ... 1000";
+    else if ((value = value_of(word, "inputs")) != NULL)
+        *why = read_inputs(value, &own->inputs) ? NULL : "expected rising, steep, equal, ones, nan-rows, large or outliers";
+    else if ((value = value_of(word, "layout")) != NULL)
+        *why = read_text(value, own->layout, sizeof own->layout) ? NULL : "there is no layout of that name";
+    else if ((value = value_of(word, "override")) != NULL)
+        *why = read_text(value, own->override, sizeof own->override) ? NULL : "too long";
+    else
+        return false;
+    return true;
+}
+
+/* The trial's own words go to *own, the others, in their order, to `shape`. */
+static clattn_status split(const char *text, char *shape, size_t size, struct own_words *own, clattn_error *error)
+{
+    size_t used = 0;
+    while (*(text += strspn(text, " \t\n"))) {
+        const size_t length = strcspn(text, " \t\n");
+        char word[128];
+        const char *why;
+        if (length >= sizeof word || used + length + 2 > size)
+            return refuse(error, "shape", "too long");
+        memcpy(word, text, length);
+        word[length] = '\0';
+        text += length;
+        if (take_own(word, own, &why)) {
+            if (why)
+                return refuse(error, word, why);
+        } else {
+            used += (size_t)snprintf(shape + used, size - used, "%s ", word);
+        }
+    }
+    return CLATTN_SUCCESS;
+}
+
+clattn_status trial_parse(const char *text, struct trial *trial, clattn_error *error)
+{
+    struct own_words own = {.seed = 1, .shift = -1, .repeats = 1};
+    char shape[512] = "";
+    clattn_problem problem;
+    clattn_status status = split(text, shape, sizeof shape, &own, error);
+    if (status == CLATTN_SUCCESS)
+        status = clattn_problem_parse(shape, &problem, error);
+    if (status != CLATTN_SUCCESS)
+        return status;
+    if (own.layout[0] && !layout_apply(own.layout, &problem))
+        return refuse(error, own.layout, "there is no layout of that name");
+    trial_init(trial, &problem);
+    if (own.has_call) {
+        trial->batch = own.batch;
+        trial->seq_q = own.seq_q;
+        trial->seq_kv = own.seq_kv;
+    }
+    trial->seed = (uint64_t)own.seed;
+    trial->shift = (int)own.shift;
+    trial->repeats = (int)own.repeats;
+    trial->inputs = own.inputs;
+    memcpy(trial->layout, own.layout, sizeof trial->layout);
+    memcpy(trial->override, own.override, sizeof trial->override);
+    return CLATTN_SUCCESS;
+}
+
+static void add(char *text, size_t size, const char *format, ...)
+{
+    const size_t used = strlen(text);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text + used, size - used, format, arguments);
+    va_end(arguments);
+}
+
+void trial_print(const struct trial *t, char *text, size_t size)
+{
+    if (size == 0 || clattn_problem_print(&t->problem, text, size, NULL) != CLATTN_SUCCESS)
+        return;
+    if (t->layout[0])
+        add(text, size, " layout=%s", t->layout);
+    if (t->batch != t->problem.batch || t->seq_q != t->problem.seq_q || t->seq_kv != t->problem.seq_kv)
+        add(text, size, " call=%" PRId64 ",%" PRId64 ",%" PRId64, t->batch, t->seq_q, t->seq_kv);
+    if (t->inputs != TRIAL_RISING)
+        add(text, size, " inputs=%s", inputs_names[t->inputs]);
+    if (t->shift >= 0)
+        add(text, size, " shift=%d", t->shift);
+    if (t->repeats > 1)
+        add(text, size, " repeats=%d", t->repeats);
+    if (t->override[0])
+        add(text, size, " override=%s", t->override);
+    add(text, size, " seed=%" PRIu64, t->seed);
+}

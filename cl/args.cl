@@ -10,18 +10,19 @@ typedef struct {
 
 typedef struct {
     tensor_view q, k, v, o;
-    tensor_view lse;       /* dim unused */
-    tensor_view scores;    /* seq is the query's stride, dim the key's */
-    long offset;           /* key position of query 0, with CORNER_EXPLICIT */
-    long left, right;      /* keys i + offset - left ... i + offset + right are seen; OPEN_END where there is no limit */
+    tensor_view lse;    /* dim unused */
+    tensor_view scores; /* seq is the query's stride, dim the key's */
+    long offset;        /* key position of query 0, with CORNER_EXPLICIT */
+    long workspace;     /* its first float */
+    long left, right;   /* keys i + offset - left ... i + offset + right are seen; OPEN_END where there is no limit */
     int corner;
     int batches, heads_q, heads_kv;
     int seq_q, seq_kv;
-    int group;             /* query heads that share one key/value head */
-    int pack;              /* of these, how many lie in one tile's rows, neighbours in the row index; divides group */
-    int q_blocks;          /* tiles along the rows of one packed head */
+    int group;    /* query heads that share one key/value head */
+    int pack;     /* of these, how many lie in one tile's rows, neighbours in the row index; divides group */
+    int q_blocks; /* tiles along the rows of one packed head */
     int has_lse, has_scores;
-    float scale;           /* scores = scale * (q . k); the base-two factor is folded in where it is used */
+    float scale; /* scores = scale * (q . k); the base-two factor is folded in where it is used */
 } launch_args;
 
 #define CORNER_TOP_LEFT 0

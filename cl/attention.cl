@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The kernel loop, the same for every engine: a team owns BLOCK_M rows and visits the key blocks that they see.
  */
+#include "cl/contract.cl"
+#include "cl/mask.cl"
+#include "cl/softmax.cl"
+#include "cl/epilogue.cl"
+
 __kernel __attribute__((reqd_work_group_size(WORK_GROUP, 1, 1))) void attention(KERNEL_PARAMETERS)
 {
     engine e;
@@ -13,6 +18,8 @@ __kernel __attribute__((reqd_work_group_size(WORK_GROUP, 1, 1))) void attention(
         return;
     }
     tile_decode(&t, &args, team);
+    /* Scores in base two; clamped, since a scale near the largest number would become infinite. */
+    const float factor = clamp(args.scale * LOG2_E, -LARGEST, LARGEST);
     engine_begin(&e, &t, &args, q_data, k_data, v_data);
     FOR_ROWS(r)
     {
@@ -22,7 +29,7 @@ __kernel __attribute__((reqd_work_group_size(WORK_GROUP, 1, 1))) void attention(
     }
     for (int key0 = tile_first_block(&t); key0 < t.key_end; key0 += BLOCK_N) {
         const int masked = !tile_block_is_open(&t, key0);
-        engine_qk(&e, &t, key0, args.scale * LOG2_E);
+        engine_qk(&e, &t, key0, factor);
         if (masked) {
             mask_tile(&e, &t, key0);
         }

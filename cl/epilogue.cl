@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What leaves the loop: O divided by the row sum, LSE in natural logarithm. A row that saw nothing gives 0 and -inf.
  */
-FN void store_tile(engine *e, const tile *t, const launch_args *a, elem *m, elem *l, __global void *o_data, __global float *lse_data)
+FN void store_tile(engine *e, const tile *t, const launch_args *a, elem *m, elem *l, __global void *o_data,
+                   __global float *lse_data)
 {
     engine_fold_sum(e, l);
     FOR_ROWS(r)

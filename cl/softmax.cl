@@ -9,7 +9,14 @@ FN void softmax_step(engine *e, elem *m, elem *l, elem *alpha, int masked)
     FOR_ROWS(r)
     {
         elem x = (elem)(-INFINITY);
-        FOR_S_COLS(c) { x = LARGER(x, S_GET(e, r, c)); }
+#ifdef ENGINE_ROW_MAX
+        if (!masked) {
+            x = ENGINE_ROW_MAX(e, r); /* taken along by engine_qk, before the mask */
+        } else
+#endif
+        {
+            FOR_S_COLS(c) { x = LARGER(x, S_GET(e, r, c)); }
+        }
         /* A score that overflowed: clamping can change a weight only where the largest one is itself out of the ordinary
          * (below, an infinite score weighs 0 either way), so an open tile pays for one test a row. A masked tile is clamped already. */
         if (!masked) {

@@ -4,13 +4,13 @@
  * A tile has BLOCK_M rows. Row p of a packed head is query p / pack of head head0 + p % pack: with pack = 1, plainly query p.
  */
 typedef struct {
-    int row0, rows;               /* first row of the tile; rows of the whole packed head */
+    int row0, rows; /* first row of the tile; rows of the whole packed head */
     int pack;
     int batch, head0, kv_head;
     int kv_length;
     int diagonal_low, diagonal_high; /* query i sees keys i + low ... i + high */
-    int key_begin, key_end;       /* keys that at least one row of the tile sees lie in [begin, end) */
-    int open_begin, open_end;     /* keys that every row of the tile sees are [begin, end) */
+    int key_begin, key_end;          /* keys that at least one row of the tile sees lie in [begin, end) */
+    int open_begin, open_end;        /* keys that every row of the tile sees are [begin, end) */
 } tile;
 
 FN int saturate(long x) { return (int)clamp(x, -((long)1 << 30), (long)1 << 30); }
@@ -29,7 +29,9 @@ FN long tile_kv_offset(const tile *t, const tensor_view v) { return v.base + t->
 /* Lengths and diagonal of one batch entry; every kernel takes them from here. */
 FN void tile_sequence(tile *t, const launch_args *a, int batch)
 {
-    const long offset = a->corner == CORNER_TOP_LEFT ? 0 : a->corner == CORNER_BOTTOM_RIGHT ? (long)a->seq_kv - a->seq_q : a->offset;
+    const long offset = a->corner == CORNER_TOP_LEFT       ? 0
+                        : a->corner == CORNER_BOTTOM_RIGHT ? (long)a->seq_kv - a->seq_q
+                                                           : a->offset;
     t->batch = batch;
     t->kv_length = a->seq_kv;
     /* Sums are saturated at 2^30 while queries and keys stay below 2^29, so that i + diagonal cannot wrap and no comparison changes. */

@@ -9,14 +9,15 @@ bool cla_config_fits(const struct facts *facts, const struct config *config, cha
     if ((uint64_t)config->work_group > facts->max_work_group || (uint64_t)config->work_group > facts->max_work_item_0)
         return cla_decline(why, why_size, "work-group %d over the device's limit", config->work_group);
     if (config->local_bytes > facts->local_mem_static)
-        return cla_decline(why, why_size, "%zu bytes of local memory over the device's %" PRIu64, config->local_bytes, facts->local_mem_static);
+        return cla_decline(why, why_size, "%zu bytes of local memory over the device's %" PRIu64, config->local_bytes,
+                           facts->local_mem_static);
     return true;
 }
 
 void cla_config_print(const struct config *config, struct text *out)
 {
-    cla_text_add(out, "block_m %d, block_n %d, work_group %d, local memory %zu bytes", config->block_m, config->block_n, config->work_group,
-                 config->local_bytes);
+    cla_text_add(out, "block_m %d, block_n %d, work_group %d, local memory %zu bytes", config->block_m, config->block_n,
+                 config->work_group, config->local_bytes);
 }
 
 /* Whether `name` is a whole item of a list separated by commas or blanks. */
@@ -32,7 +33,8 @@ static bool is_listed(const char *list, const char *name)
     return false;
 }
 
-static void add_configs(const struct engine *engine, const struct facts *facts, const clattn_problem *problem, struct candidates *out)
+static void add_configs(const struct engine *engine, const struct facts *facts, const clattn_problem *problem,
+                        struct candidates *out)
 {
     struct config list[CLA_MAX_CONFIGS];
     const size_t count = engine->configs(facts, problem, list);
@@ -56,7 +58,8 @@ clattn_status cla_choose(const struct facts *facts, const clattn_problem *proble
     if (engine && !*engine)
         engine = NULL;
     if (engine && !cla_engine_find(engine))
-        return cla_fail(error, CLATTN_INVALID_ARGUMENT, "options.engine", "there is no engine \"%s\"; clattn info lists them", engine);
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, "options.engine", "there is no engine \"%s\"; clattn info lists them",
+                        engine);
     for (size_t i = 0; i < cla_engine_count; i++) {
         const struct engine *e = cla_engines[i];
         if (engine ? strcmp(engine, e->name) != 0 : e->on_request)

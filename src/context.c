@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#define CLATTN_EXPERIMENTAL
 #include "context.h"
 
 #include "probe.h"
@@ -28,7 +29,8 @@ static clattn_status take_options(const clattn_context_options *given, clattn_co
         return CLATTN_SUCCESS;
     if (given->struct_size < sizeof(size_t) + sizeof(char *))
         return cla_fail(error, CLATTN_INVALID_ARGUMENT, "options.struct_size",
-                        "options.struct_size is %zu: call clattn_context_options_init before setting fields", given->struct_size);
+                        "options.struct_size is %zu: call clattn_context_options_init before setting fields",
+                        given->struct_size);
     memcpy(options, given, given->struct_size < sizeof *options ? given->struct_size : sizeof *options);
     options->struct_size = sizeof *options;
     return CLATTN_SUCCESS;
@@ -45,7 +47,8 @@ static clattn_status adopt(cl_context cl, cl_device_id device, clattn_context *c
     if (code == CL_SUCCESS)
         code = clGetContextInfo(cl, CL_CONTEXT_DEVICES, sizeof few, few, &bytes);
     if (code != CL_SUCCESS)
-        return cla_fail(error, CLATTN_INVALID_ARGUMENT, "cl", "cl is no usable OpenCL context (clGetContextInfo: %s)", cla_cl_name(code));
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, "cl", "cl is no usable OpenCL context (clGetContextInfo: %s)",
+                        cla_cl_name(code));
     const size_t count = bytes / sizeof *few;
     bool found = device == NULL && count > 0;
     for (size_t i = 0; i < count && !found; i++)
@@ -74,8 +77,8 @@ static clattn_status open_device(cl_device_id device, const char *selector, clat
     return CLATTN_SUCCESS;
 }
 
-clattn_status clattn_context_create(cl_context cl, cl_device_id device, const clattn_context_options *given, clattn_context **out,
-                                    clattn_error *error)
+clattn_status clattn_context_create(cl_context cl, cl_device_id device, const clattn_context_options *given,
+                                    clattn_context **out, clattn_error *error)
 {
     clattn_context_options options;
     clattn_status status;
@@ -128,4 +131,28 @@ clattn_status clattn_context_facts(const clattn_context *context, char *text, si
     const clattn_status status = cla_text_out(&facts, text, size, needed);
     cla_text_free(&facts);
     return status;
+}
+
+clattn_status clattn_device_facts(cl_device_id device, const char *overrides, char *text, size_t size, size_t *needed,
+                                  clattn_error *error)
+{
+    struct facts facts;
+    struct text out = {0};
+    cla_clear(error);
+    if (!device)
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, "device", "device is NULL");
+    TRY(cla_probe(device, overrides, &facts, error));
+    cla_facts_print(&facts, &out);
+    const clattn_status status = cla_text_out(&out, text, size, needed);
+    cla_text_free(&out);
+    return status;
+}
+
+size_t clattn_context_build_count(const clattn_context *context)
+{
+    struct cla_lock *lock = (struct cla_lock *)&context->lock;
+    cla_lock_take(lock);
+    const size_t builds = context->builds;
+    cla_lock_give(lock);
+    return builds;
 }

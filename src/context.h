@@ -15,10 +15,10 @@ struct clattn_context {
     struct facts facts;
     clattn_log_fn log;
     void *log_user;
-    struct cla_lock lock;      /* guards what follows */
-    struct cla_signal built;   /* a program is ready or has failed */
+    struct cla_lock lock;    /* guards what follows */
+    struct cla_signal built; /* a program is ready or has failed */
     struct program *programs;
-    size_t builds;             /* from source */
+    size_t builds; /* from source */
 };
 
 /* Never called with the lock held: the caller's function may call the library again. */

@@ -128,7 +128,8 @@ static bool add_devices(struct device_list *list, int platform_index, cl_platfor
 static clattn_status no_platform(clattn_error *error, int32_t code)
 {
     cla_fail(error, CLATTN_NO_PLATFORM, "",
-             "no OpenCL platform was found (%s). The OpenCL loader looks for drivers in /etc/OpenCL/vendors, or where OCL_ICD_VENDORS points: "
+             "no OpenCL platform was found (%s). The OpenCL loader looks for drivers in /etc/OpenCL/vendors, or where "
+             "OCL_ICD_VENDORS points: "
              "install your device's driver, or PoCL for the processor (Debian, Ubuntu: apt-get install pocl-opencl-icd)",
              cla_cl_name(code));
     if (error && error->struct_size >= sizeof *error)
@@ -157,7 +158,8 @@ static clattn_status list_devices(struct device_list *list, clattn_error *error)
     }
     if (list->count == 0) {
         free(list->entries);
-        return cla_fail(error, CLATTN_NO_DEVICE, "", "%u OpenCL platform(s), but none offers a device that is available; run clinfo to see why",
+        return cla_fail(error, CLATTN_NO_DEVICE, "",
+                        "%u OpenCL platform(s), but none offers a device that is available; run clinfo to see why",
                         (unsigned)count);
     }
     return CLATTN_SUCCESS;
@@ -171,7 +173,8 @@ clattn_status clattn_devices(clattn_device_visitor visit, void *user, clattn_err
         return cla_fail(error, CLATTN_INVALID_ARGUMENT, "visit", "visit is NULL");
     TRY(list_devices(&list, error));
     for (size_t i = 0; i < list.count; i++)
-        if (!visit(user, list.entries[i].platform_index, list.entries[i].device_index, list.entries[i].platform, list.entries[i].device))
+        if (!visit(user, list.entries[i].platform_index, list.entries[i].device_index, list.entries[i].platform,
+                   list.entries[i].device))
             break;
     free(list.entries);
     return CLATTN_SUCCESS;
@@ -193,10 +196,10 @@ clattn_status clattn_device_find(const char *selector, cl_device_id *device, cla
     } else {
         struct text there = {0};
         for (size_t i = 0; i < list.count; i++)
-            cla_text_add(&there, "\n  %d:%d  %s: %s", list.entries[i].platform_index, list.entries[i].device_index, list.entries[i].platform_name,
-                         list.entries[i].device_name);
-        status = cla_fail(error, CLATTN_NO_DEVICE, "device", "no device matches \"%s\"; there are:%s", selector ? selector : "default",
-                          there.data ? there.data : "");
+            cla_text_add(&there, "\n  %d:%d  %s: %s", list.entries[i].platform_index, list.entries[i].device_index,
+                         list.entries[i].platform_name, list.entries[i].device_name);
+        status = cla_fail(error, CLATTN_NO_DEVICE, "device", "no device matches \"%s\"; there are:%s",
+                          selector ? selector : "default", there.data ? there.data : "");
         cla_text_free(&there);
     }
     free(list.entries);

@@ -14,32 +14,26 @@ struct engine;
 struct config {
     const struct engine *engine;
     int block_m, block_n;
-    int work_group;      /* work-items of a group */
-    int team;            /* of these, how many share one tile; divides work_group */
-    size_t local_bytes;  /* local memory that the text declares */
-    bool packs_heads;    /* query heads of a group may share a tile's rows when there are few queries */
+    int work_group;     /* work-items of a group */
+    int team;           /* of these, how many share one tile; divides work_group */
+    size_t local_bytes; /* local memory that the text declares */
+    bool packs_heads;   /* query heads of a group may share a tile's rows when there are few queries */
     /* The engine's own numbers; what they mean is its affair, what they are called in kernel text too. */
     int rows_per_item, cols_per_item;
-    int depth_chunk;     /* columns of Q and K in local memory at a time */
-    int value_chunk;     /* rows of V in local memory at a time */
+    int depth_chunk;        /* columns of Q and K in local memory at a time */
+    int value_chunk;        /* rows of V in local memory at a time */
     int vector_k, vector_v; /* elements a load of K and V may take at once: strides and alignment allow it */
-    int transposed;      /* bit 0: K's sequence axis is the contiguous one, bit 1: V's */
+    int transposed;         /* bit 0: K's sequence axis is the contiguous one, bit 1: V's */
 };
 
 enum { CLA_MAX_CONFIGS = 16, CLA_MAX_LAUNCHES = 3 };
 
-/* One kernel launch of a call. */
-struct launch {
-    const char *kernel;
-    size_t groups;       /* along the only dimension */
-    size_t work_group;
-};
-
 struct engine {
     const char *name;
-    const char *file;    /* its device half, such as "cl/engines/simt.cl" */
-    const char *kernel_file; /* the loop: "cl/attention.cl" for every fused engine */
-    bool on_request;     /* chosen only when the caller names it */
+    const char *file; /* its device half, such as "cl/engines/simt.cl" */
+    const char
+        *kernel_file; /* the loop: "cl/attention.cl" for every fused engine; NULL: its device half has kernels of its own */
+    bool on_request;  /* chosen only when the caller names it */
 
     /* Does it serve this problem on this device? If not, `why` says so in a few words. The problem is valid. */
     bool (*serves)(const struct facts *facts, const clattn_problem *problem, char *why, size_t why_size);

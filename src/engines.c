@@ -7,7 +7,6 @@
 #include <string.h>
 
 const struct engine *const cla_engines[] = {
-    &cla_engine_simt,
     &cla_engine_reference,
     &cla_engine_unfused,
 };

@@ -35,7 +35,10 @@ static const struct fact *find(const char *name, size_t length)
 }
 
 static char *string_of(struct facts *facts, const struct fact *fact) { return (char *)facts + fact->at; }
-static uint64_t *number_of(struct facts *facts, const struct fact *fact) { return (uint64_t *)(void *)((char *)facts + fact->at); }
+static uint64_t *number_of(struct facts *facts, const struct fact *fact)
+{
+    return (uint64_t *)(void *)((char *)facts + fact->at);
+}
 
 /* 16K, 1M and 2G where the other end reads the same number back. */
 static void print_bytes(struct text *out, uint64_t bytes)
@@ -105,7 +108,8 @@ static clattn_status assign(struct facts *facts, const struct fact *fact, const 
 {
     if (fact->form == FACT_STRING) {
         if (length >= fact->size)
-            return cla_fail(error, CLATTN_INVALID_ARGUMENT, fact->name, "%s: longer than %zu bytes", fact->name, fact->size - 1);
+            return cla_fail(error, CLATTN_INVALID_ARGUMENT, fact->name, "%s: longer than %zu bytes", fact->name,
+                            fact->size - 1);
         memcpy(string_of(facts, fact), value, length);
         string_of(facts, fact)[length] = '\0';
     } else if (!parse_number(fact, value, length, number_of(facts, fact))) {
@@ -134,8 +138,9 @@ clattn_status cla_facts_parse(const char *text, struct facts *facts, clattn_erro
             const char *equals = memchr(text, '=', length);
             const struct fact *fact = equals ? find(text, (size_t)(equals - text)) : NULL;
             if (!fact)
-                return cla_fail(error, CLATTN_INVALID_ARGUMENT, "facts", "line %d: expected NAME=VALUE with a known name, found: %.*s",
-                                line, (int)(length < 80 ? length : 80), text);
+                return cla_fail(error, CLATTN_INVALID_ARGUMENT, "facts",
+                                "line %d: expected NAME=VALUE with a known name, found: %.*s", line,
+                                (int)(length < 80 ? length : 80), text);
             length -= (size_t)(equals + 1 - text);
             TRY(assign(facts, fact, equals + 1, length, error));
         }
@@ -188,8 +193,8 @@ static clattn_status override_one(struct facts *facts, const char *item, size_t 
     const bool is_word = sign == '+' || sign == '-';
     const struct fact *fact = find(item, (size_t)(equals - item) - is_word);
     if (!fact || (is_word && fact->form != FACT_STRING))
-        return cla_fail(error, CLATTN_INVALID_ARGUMENT, "overrides", "\"%.*s\": %s; clattn info --facts lists the names", (int)length, item,
-                        fact ? "+= and -= are for lists of words" : "no such device fact");
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, "overrides", "\"%.*s\": %s; clattn info --facts lists the names",
+                        (int)length, item, fact ? "+= and -= are for lists of words" : "no such device fact");
     const char *value = equals + 1;
     const size_t value_length = length - (size_t)(value - item);
     if (is_word)

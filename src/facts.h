@@ -17,34 +17,35 @@ enum device_kind { DEVICE_CPU = 1, DEVICE_GPU = 2, DEVICE_ACCELERATOR = 3, DEVIC
     S(device_vendor)                                                                                                           \
     S(device_version)                                                                                                          \
     S(driver_version)                                                                                                          \
-    S(c_version)        /* OpenCL C, such as "OpenCL C 1.2" */                                                                 \
-    N(device_kind)      /* printed as cpu, gpu, accelerator, other */                                                          \
+    S(c_version)   /* OpenCL C, such as "OpenCL C 1.2" */                                                                      \
+    N(device_kind) /* printed as cpu, gpu, accelerator, other */                                                               \
     N(vendor_id)                                                                                                               \
     N(address_bits)                                                                                                            \
     N(compute_units)                                                                                                           \
     N(clock_mhz)                                                                                                               \
     N(max_work_group)                                                                                                          \
-    N(max_work_item_0)  /* limit of the first dimension; launches use no other */                                              \
+    N(max_work_item_0)     /* limit of the first dimension; launches use no other */                                           \
     N(local_mem_is_global) /* 1: CL_LOCAL_MEM_TYPE is GLOBAL, plain memory behind a cache (CPUs) */                            \
     B(local_mem)                                                                                                               \
     B(local_mem_static) /* what a kernel may declare itself: over local_mem on NVIDIA */                                       \
     B(global_mem)                                                                                                              \
     B(max_alloc)                                                                                                               \
-    B(cache)            /* CL_DEVICE_GLOBAL_MEM_CACHE_SIZE */                                                                  \
-    B(max_parameters)   /* CL_DEVICE_MAX_PARAMETER_SIZE */                                                                     \
-    N(base_align_bits)  /* CL_DEVICE_MEM_BASE_ADDR_ALIGN, in bits */                                                           \
-    N(vector_width)     /* CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT */                                                              \
+    B(cache)              /* CL_DEVICE_GLOBAL_MEM_CACHE_SIZE */                                                                \
+    B(max_parameters)     /* CL_DEVICE_MAX_PARAMETER_SIZE */                                                                   \
+    N(base_align_bits)    /* CL_DEVICE_MEM_BASE_ADDR_ALIGN, in bits */                                                         \
+    N(vector_width)       /* CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT */                                                            \
     N(preferred_multiple) /* warp or wave; 0 unknown before a kernel exists */                                                 \
-    N(fma)              /* CL_FP_FMA of single precision */                                                                    \
-    N(nv_compute)       /* 90 for sm_90; 0 elsewhere */                                                                        \
-    N(host_cpu)         /* 1: a CPU device that is this very host (its CPUID speaks for the device) */                         \
+    N(fma)                /* CL_FP_FMA of single precision */                                                                  \
+    N(nv_compute)         /* 90 for sm_90; 0 elsewhere */                                                                      \
+    N(host_cpu)           /* 1: a CPU device that is this very host (its CPUID speaks for the device) */                       \
     S(extensions)
 
 #define CLA_FACT_STRING_SIZE 256
 #define CLA_FACT_EXTENSIONS_SIZE 4096
 
 struct facts {
-#define CLA_FACT_STRING(name) char name[sizeof(#name) == sizeof("extensions") ? CLA_FACT_EXTENSIONS_SIZE : CLA_FACT_STRING_SIZE];
+#define CLA_FACT_STRING(name)                                                                                                  \
+    char name[sizeof(#name) == sizeof("extensions") ? CLA_FACT_EXTENSIONS_SIZE : CLA_FACT_STRING_SIZE];
 #define CLA_FACT_NUMBER(name) uint64_t name;
     CLA_FACTS(CLA_FACT_STRING, CLA_FACT_NUMBER, CLA_FACT_NUMBER)
 #undef CLA_FACT_STRING

@@ -7,8 +7,8 @@ size_t cla_type_size(clattn_type type) { return type == CLATTN_FP32 ? 4 : 2; }
 
 static struct tensor_view view(const clattn_tensor *tensor, const clattn_buffer *buffer)
 {
-    const struct tensor_view v = {(int64_t)(buffer->offset / cla_type_size(tensor->type)), tensor->stride_batch, tensor->stride_head,
-                                  tensor->stride_seq, tensor->stride_dim};
+    const struct tensor_view v = {(int64_t)(buffer->offset / cla_type_size(tensor->type)), tensor->stride_batch,
+                                  tensor->stride_head, tensor->stride_seq, tensor->stride_dim};
     return v;
 }
 
@@ -42,6 +42,7 @@ void cla_launch_args(const clattn_problem *p, const struct config *config, const
     args->scores.seq = p->scores.stride_seq_q;
     args->scores.dim = p->scores.stride_seq_kv;
     args->offset = call->offset > CLA_OPEN_END ? CLA_OPEN_END : call->offset < -CLA_OPEN_END ? -CLA_OPEN_END : call->offset;
+    args->workspace = (int64_t)(call->workspace.offset / sizeof(float));
     args->left = CLA_OPEN_END * 2; /* open even from the largest offset */
     args->right = p->causal ? 0 : CLA_OPEN_END * 2;
     args->corner = (int32_t)p->corner;
@@ -56,4 +57,16 @@ void cla_launch_args(const clattn_problem *p, const struct config *config, const
     args->has_lse = p->lse.present;
     args->has_scores = p->scores.kind != CLATTN_SCORES_NONE;
     args->scale = call->scale;
+}
+
+size_t cla_launch_list(const struct config *config, const struct launch_args *args, struct launch *list)
+{
+    if (config->engine->launches)
+        return config->engine->launches(config, args, list);
+    const size_t teams = (size_t)args->q_blocks * (size_t)(args->heads_q / args->pack) * (size_t)args->batches;
+    const size_t per_group = (size_t)(config->work_group / config->team);
+    list[0].kernel = "attention";
+    list[0].groups = (teams + per_group - 1) / per_group;
+    list[0].work_group = (size_t)config->work_group;
+    return 1;
 }

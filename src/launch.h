@@ -15,6 +15,7 @@ struct launch_args {
     struct tensor_view lse;
     struct tensor_view scores;
     int64_t offset;
+    int64_t workspace;
     int64_t left, right;
     int32_t corner;
     int32_t batches, heads_q, heads_kv;
@@ -28,10 +29,21 @@ struct launch_args {
 
 #define CLA_OPEN_END ((int64_t)1 << 40)
 
+/* One kernel launch of a call. */
+struct launch {
+    const char *kernel;
+    size_t groups; /* along the only dimension */
+    size_t work_group;
+};
+
 struct config;
 
 /* The numbers of `call` under `problem` and `config`. Everything was validated before. */
-void cla_launch_args(const clattn_problem *problem, const struct config *config, const clattn_call *call, struct launch_args *args);
+void cla_launch_args(const clattn_problem *problem, const struct config *config, const clattn_call *call,
+                     struct launch_args *args);
+
+/* The launches of a call, in order; `list` has room for CLA_MAX_LAUNCHES. Returns their number. */
+size_t cla_launch_list(const struct config *config, const struct launch_args *args, struct launch *list);
 
 /* Bytes of one element. */
 size_t cla_type_size(clattn_type type);

@@ -68,7 +68,10 @@ static void read_platform(cl_device_id device, struct facts *facts)
 static uint64_t device_kind(uint64_t type)
 {
     /* An implementation may claim several at once: GPU habits would be wrong on what is also a CPU. */
-    return type & CL_DEVICE_TYPE_CPU ? DEVICE_CPU : type & CL_DEVICE_TYPE_GPU ? DEVICE_GPU : type & CL_DEVICE_TYPE_ACCELERATOR ? DEVICE_ACCELERATOR : DEVICE_OTHER;
+    return type & CL_DEVICE_TYPE_CPU           ? DEVICE_CPU
+           : type & CL_DEVICE_TYPE_GPU         ? DEVICE_GPU
+           : type & CL_DEVICE_TYPE_ACCELERATOR ? DEVICE_ACCELERATOR
+                                               : DEVICE_OTHER;
 }
 
 static void read_nvidia(cl_device_id device, struct facts *facts)
@@ -81,8 +84,11 @@ static void read_nvidia(cl_device_id device, struct facts *facts)
     /* CL_DEVICE_LOCAL_MEM_SIZE says 48 KiB, which is the limit of a __local argument. A static array may use what the chip gives a
      * thread block: measured on sm_90 (226 KiB builds and runs, 227 fails); the others are the CUDA programming guide's table of
      * compute capabilities, less the 1 KiB that the system keeps. */
-    const uint64_t kib = facts->nv_compute == 80 || facts->nv_compute == 87 ? 163 : facts->nv_compute == 86 || facts->nv_compute == 89 ? 99
-                         : facts->nv_compute >= 90 && facts->nv_compute < 120 ? 226 : facts->nv_compute >= 120 ? 99 : 0;
+    const uint64_t kib = facts->nv_compute == 80 || facts->nv_compute == 87   ? 163
+                         : facts->nv_compute == 86 || facts->nv_compute == 89 ? 99
+                         : facts->nv_compute >= 90 && facts->nv_compute < 120 ? 226
+                         : facts->nv_compute >= 120                           ? 99
+                                                                              : 0;
     if (kib * 1024 > facts->local_mem_static)
         facts->local_mem_static = kib * 1024;
 }
@@ -126,8 +132,9 @@ clattn_status cla_probe(cl_device_id device, const char *overrides, struct facts
     if (facts->preferred_multiple == 0 && cla_facts_has_extension(facts, "cl_amd_device_attribute_query"))
         facts->preferred_multiple = read_number(device, DEVICE_WAVEFRONT_WIDTH_AMD);
     /* PoCL and Intel's runtime run on the host's own processor; remote CPU devices do not exist in these two. */
-    facts->host_cpu = facts->device_kind == DEVICE_CPU && (strstr(facts->platform_name, "Portable Computing Language") != NULL ||
-                                                           strstr(facts->platform_name, "Intel(R) OpenCL") != NULL);
+    facts->host_cpu =
+        facts->device_kind == DEVICE_CPU && (strstr(facts->platform_name, "Portable Computing Language") != NULL ||
+                                             strstr(facts->platform_name, "Intel(R) OpenCL") != NULL);
     TRY(cla_facts_override(facts, overrides, error));
     return cla_facts_override(facts, cla_environment("CLATTN_DEVICE_OVERRIDE"), error);
 }

@@ -80,16 +80,16 @@ bool cla_tensor_extent(const int64_t sizes[4], const int64_t strides[4], int64_t
 static clattn_status check_size(const char *field, int64_t value, int64_t lowest, int64_t highest, clattn_error *error)
 {
     if (value < lowest || value > highest)
-        return cla_fail(error, CLATTN_INVALID_ARGUMENT, field, "%s is %" PRId64 ": it must lie in %" PRId64 " ... %" PRId64, field, value,
-                        lowest, highest);
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, field, "%s is %" PRId64 ": it must lie in %" PRId64 " ... %" PRId64,
+                        field, value, lowest, highest);
     return CLATTN_SUCCESS;
 }
 
 static clattn_status check_type(const char *field, clattn_type type, clattn_error *error)
 {
     if (type != CLATTN_FP32 && type != CLATTN_FP16 && type != CLATTN_BF16)
-        return cla_fail(error, CLATTN_INVALID_ARGUMENT, field, "%s is %d: it must be CLATTN_FP32, CLATTN_FP16 or CLATTN_BF16", field,
-                        (int)type);
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, field, "%s is %d: it must be CLATTN_FP32, CLATTN_FP16 or CLATTN_BF16",
+                        field, (int)type);
     return CLATTN_SUCCESS;
 }
 
@@ -98,7 +98,8 @@ static clattn_status check_output_stride(const char *field, int64_t size, int64_
 {
     if (size > 1 && stride == 0)
         return cla_fail(error, CLATTN_INVALID_ARGUMENT, field,
-                        "%s is 0 while that dimension has %" PRId64 " elements: they would overwrite each other; set the strides "
+                        "%s is 0 while that dimension has %" PRId64
+                        " elements: they would overwrite each other; set the strides "
                         "(clattn_problem_set_layout does, for contiguous tensors)",
                         field, size);
     return CLATTN_SUCCESS;
@@ -114,7 +115,8 @@ static clattn_status check_sizes(const clattn_problem *p, clattn_error *error)
     TRY(check_size("problem.head_dim_qk", p->head_dim_qk, 1, CLA_MAX_HEAD_DIM, error));
     TRY(check_size("problem.head_dim_v", p->head_dim_v, 1, CLA_MAX_HEAD_DIM, error));
     if (p->heads_q > 0 && p->heads_kv == 0)
-        return cla_fail(error, CLATTN_INVALID_ARGUMENT, "problem.heads_kv", "problem.heads_kv is 0 while heads_q is %" PRId64, p->heads_q);
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, "problem.heads_kv", "problem.heads_kv is 0 while heads_q is %" PRId64,
+                        p->heads_q);
     if (p->heads_q > 0 && p->heads_q % p->heads_kv != 0)
         return cla_fail(error, CLATTN_INVALID_ARGUMENT, "problem.heads_q",
                         "problem.heads_q (%" PRId64 ") must be a multiple of heads_kv (%" PRId64 ")", p->heads_q, p->heads_kv);
@@ -144,14 +146,17 @@ static clattn_status check_outputs(const clattn_problem *p, clattn_error *error)
 static clattn_status check_options(const clattn_problem *p, clattn_error *error)
 {
     if (!isfinite(p->scale))
-        return cla_fail(error, CLATTN_INVALID_ARGUMENT, "problem.scale", "problem.scale is infinite: it must be a number (leave it as "
-                                                                         "clattn_problem_init sets it for 1/sqrt(head_dim_qk))");
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, "problem.scale",
+                        "problem.scale is infinite: it must be a number (leave it as "
+                        "clattn_problem_init sets it for 1/sqrt(head_dim_qk))");
     if (p->corner != CLATTN_TOP_LEFT && p->corner != CLATTN_BOTTOM_RIGHT && p->corner != CLATTN_EXPLICIT)
         return cla_fail(error, CLATTN_INVALID_ARGUMENT, "problem.corner",
-                        "problem.corner is %d: it must be CLATTN_TOP_LEFT, CLATTN_BOTTOM_RIGHT or CLATTN_EXPLICIT", (int)p->corner);
+                        "problem.corner is %d: it must be CLATTN_TOP_LEFT, CLATTN_BOTTOM_RIGHT or CLATTN_EXPLICIT",
+                        (int)p->corner);
     if (p->scores.kind != CLATTN_SCORES_NONE && p->scores.kind != CLATTN_SCORES_SOFTMAX)
         return cla_fail(error, CLATTN_INVALID_ARGUMENT, "problem.scores.kind",
-                        "problem.scores.kind is %d: it must be CLATTN_SCORES_NONE or CLATTN_SCORES_SOFTMAX", (int)p->scores.kind);
+                        "problem.scores.kind is %d: it must be CLATTN_SCORES_NONE or CLATTN_SCORES_SOFTMAX",
+                        (int)p->scores.kind);
     return CLATTN_SUCCESS;
 }
 

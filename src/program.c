@@ -39,9 +39,9 @@ static void read_log(clattn_context *context, cl_program program, struct text *l
 static clattn_status fail_build(clattn_context *context, cl_int code, const char *options, const char *log, clattn_error *error)
 {
     struct text text = {0};
-    cla_text_add(&text, "clBuildProgram: %s (%d)\ndevice: %s\ndriver: %s, %s\noptions: %s\nlog:\n%s", cla_cl_name(code), (int)code,
-                 context->facts.device_name, context->facts.driver_version, context->facts.platform_version, *options ? options : "(none)",
-                 *log ? log : "(empty)");
+    cla_text_add(&text, "clBuildProgram: %s (%d)\ndevice: %s\ndriver: %s, %s\noptions: %s\nlog:\n%s", cla_cl_name(code),
+                 (int)code, context->facts.device_name, context->facts.driver_version, context->facts.platform_version,
+                 *options ? options : "(none)", *log ? log : "(empty)");
     cla_fail(error, CLATTN_BUILD_FAILED, "", "%s", text.data ? text.data : "clBuildProgram failed");
     if (error && error->struct_size >= sizeof *error)
         error->cl_code = code;
@@ -50,7 +50,8 @@ static clattn_status fail_build(clattn_context *context, cl_int code, const char
     return CLATTN_BUILD_FAILED;
 }
 
-static clattn_status build(clattn_context *context, const struct source *source, const char *options, cl_program *program, clattn_error *error)
+static clattn_status build(clattn_context *context, const struct source *source, const char *options, cl_program *program,
+                           clattn_error *error)
 {
     const char *text = source->text.data;
     const size_t length = source->text.length;
@@ -124,8 +125,8 @@ static void settle(clattn_context *context, struct program *entry, clattn_status
     cla_signal_all(&context->built);
 }
 
-static clattn_status build_entry(clattn_context *context, struct program *entry, const struct source *source, const char *options,
-                                 cl_program *program, clattn_error *error)
+static clattn_status build_entry(clattn_context *context, struct program *entry, const struct source *source,
+                                 const char *options, cl_program *program, clattn_error *error)
 {
     clattn_error failure;
     clattn_error_init(&failure);

@@ -54,7 +54,10 @@ static bool has_prefix(const char *word, size_t length, const char *prefix, cons
 static bool read_type(const char *word, const char *end, clattn_type *type)
 {
     const size_t length = (size_t)(end - word);
-    *type = is_word(word, length, "fp32") ? CLATTN_FP32 : is_word(word, length, "fp16") ? CLATTN_FP16 : is_word(word, length, "bf16") ? CLATTN_BF16 : 0;
+    *type = is_word(word, length, "fp32")   ? CLATTN_FP32
+            : is_word(word, length, "fp16") ? CLATTN_FP16
+            : is_word(word, length, "bf16") ? CLATTN_BF16
+                                            : 0;
     return *type != 0;
 }
 
@@ -64,7 +67,8 @@ static bool take_type(struct shape *s, const char *word, size_t length)
     const struct {
         const char *prefix;
         bool q, k, v, o;
-    } forms[] = {{"q=", 1, 0, 0, 0}, {"k=", 0, 1, 0, 0}, {"v=", 0, 0, 1, 0}, {"kv=", 0, 1, 1, 0}, {"o=", 0, 0, 0, 1}, {"", 1, 1, 1, 1}};
+    } forms[] = {{"q=", 1, 0, 0, 0},  {"k=", 0, 1, 0, 0}, {"v=", 0, 0, 1, 0},
+                 {"kv=", 0, 1, 1, 0}, {"o=", 0, 0, 0, 1}, {"", 1, 1, 1, 1}};
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
         const char *rest;
         clattn_type type;
@@ -88,9 +92,15 @@ static bool take_size(struct shape *s, const char *word, size_t length)
         const char *prefix;
         int64_t *value;
         bool *seen;
-    } forms[] = {{"hq", &p->heads_q, NULL},         {"hkv", &p->heads_kv, &s->has_hkv}, {"h", &p->heads_q, NULL},
-                 {"b", &p->batch, NULL},            {"q", &p->seq_q, NULL},             {"k", &p->seq_kv, &s->has_k},
-                 {"dv", &p->head_dim_v, &s->has_dv}, {"d", &p->head_dim_qk, NULL},       {"n", &p->seq_q, NULL}};
+    } forms[] = {{"hq", &p->heads_q, NULL},
+                 {"hkv", &p->heads_kv, &s->has_hkv},
+                 {"h", &p->heads_q, NULL},
+                 {"b", &p->batch, NULL},
+                 {"q", &p->seq_q, NULL},
+                 {"k", &p->seq_kv, &s->has_k},
+                 {"dv", &p->head_dim_v, &s->has_dv},
+                 {"d", &p->head_dim_qk, NULL},
+                 {"n", &p->seq_q, NULL}};
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
         const char *rest;
         int64_t value;
@@ -145,8 +155,9 @@ static clattn_status take_word(struct shape *s, const char *word, size_t length,
     else if (is_word(word, length, "weights"))
         s->problem->scores.kind = CLATTN_SCORES_SOFTMAX;
     else if (!take_type(s, word, length) && !take_size(s, word, length))
-        return refuse(error, word, length,
-                      "not understood; a shape looks like \"b2 hq8 hkv2 q37 k53 d64 dv64 fp16 causal=bottom-right scale=0.5 lse\"");
+        return refuse(
+            error, word, length,
+            "not understood; a shape looks like \"b2 hq8 hkv2 q37 k53 d64 dv64 fp16 causal=bottom-right scale=0.5 lse\"");
     return CLATTN_SUCCESS;
 }
 
@@ -166,7 +177,8 @@ clattn_status clattn_problem_parse(const char *text, clattn_problem *problem, cl
     }
     if (problem->seq_q < 0 || problem->head_dim_qk < 0)
         return cla_fail(error, CLATTN_INVALID_ARGUMENT, problem->seq_q < 0 ? "q" : "d",
-                        "the shape lacks %s, as in \"h8 q1024 k1024 d64\"", problem->seq_q < 0 ? "qN (query rows)" : "dN (head_dim)");
+                        "the shape lacks %s, as in \"h8 q1024 k1024 d64\"",
+                        problem->seq_q < 0 ? "qN (query rows)" : "dN (head_dim)");
     problem->heads_kv = s.has_hkv ? problem->heads_kv : problem->heads_q;
     problem->seq_kv = s.has_k ? problem->seq_kv : problem->seq_q;
     problem->head_dim_v = s.has_dv ? problem->head_dim_v : problem->head_dim_qk;
@@ -179,13 +191,13 @@ clattn_status clattn_problem_print(const clattn_problem *p, char *out, size_t si
     struct text text = {0};
     if (!p)
         return CLATTN_INVALID_ARGUMENT;
-    cla_text_add(&text, "b%" PRId64 " hq%" PRId64 " hkv%" PRId64 " q%" PRId64 " k%" PRId64 " d%" PRId64 " dv%" PRId64, p->batch, p->heads_q,
-                 p->heads_kv, p->seq_q, p->seq_kv, p->head_dim_qk, p->head_dim_v);
+    cla_text_add(&text, "b%" PRId64 " hq%" PRId64 " hkv%" PRId64 " q%" PRId64 " k%" PRId64 " d%" PRId64 " dv%" PRId64, p->batch,
+                 p->heads_q, p->heads_kv, p->seq_q, p->seq_kv, p->head_dim_qk, p->head_dim_v);
     if (p->q.type == p->k.type && p->q.type == p->v.type && p->q.type == p->o.type)
         cla_text_add(&text, " %s", cla_type_name(p->q.type));
     else
-        cla_text_add(&text, " q=%s k=%s v=%s o=%s", cla_type_name(p->q.type), cla_type_name(p->k.type), cla_type_name(p->v.type),
-                     cla_type_name(p->o.type));
+        cla_text_add(&text, " q=%s k=%s v=%s o=%s", cla_type_name(p->q.type), cla_type_name(p->k.type),
+                     cla_type_name(p->v.type), cla_type_name(p->o.type));
     if (p->causal && p->corner == CLATTN_EXPLICIT)
         cla_text_add(&text, " causal=%" PRId64, p->offset);
     else if (p->causal)

@@ -54,8 +54,9 @@ static clattn_status load(const char *folder, const char *name, const char *incl
         cla_text_free(&path);
         if (found)
             return CLATTN_SUCCESS;
-        return cla_fail(error, CLATTN_INVALID_ARGUMENT, "CLATTN_SOURCE_DIR", "%s (needed by %s) cannot be read in %s: the variable must name the "
-                                                                            "folder that holds cl/",
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, "CLATTN_SOURCE_DIR",
+                        "%s (needed by %s) cannot be read in %s: the variable must name the "
+                        "folder that holds cl/",
                         name, includer, folder);
     }
     for (size_t i = 0; i < cla_embedded_file_count; i++)
@@ -93,7 +94,8 @@ static bool was_included(const struct source *source, const char *name)
 static clattn_status include(struct source *source, const char *name, const char *includer, const char *folder, int depth,
                              clattn_error *error);
 
-static clattn_status copy_lines(struct source *source, const char *name, const char *at, const char *folder, int depth, clattn_error *error)
+static clattn_status copy_lines(struct source *source, const char *name, const char *at, const char *folder, int depth,
+                                clattn_error *error)
 {
     for (int line = 1; *at; line++) {
         const size_t length = strcspn(at, "\n"), used = length && at[length - 1] == '\r' ? length - 1 : length;
@@ -130,8 +132,8 @@ static clattn_status include(struct source *source, const char *name, const char
     return status;
 }
 
-clattn_status cla_source_compose(struct source *source, const char *defines, const char *const files[], size_t file_count, const char *folder,
-                                 clattn_error *error)
+clattn_status cla_source_compose(struct source *source, const char *defines, const char *const files[], size_t file_count,
+                                 const char *folder, clattn_error *error)
 {
     memset(source, 0, sizeof *source);
     if (!start_run(source, "", 1))
@@ -163,10 +165,12 @@ bool cla_source_locate(const struct source *source, int line, const char **file,
 /* The names that drivers give to text that came from memory. */
 static size_t unnamed_prefix(const char *at)
 {
-    static const char *const names[] = {"<kernel>", "<source>", "<program source>", "<stdin>", "input.cl", "program.cl", "source.cl"};
+    static const char *const names[] = {"<kernel>", "<source>",   "<program source>", "<stdin>",
+                                        "input.cl", "program.cl", "source.cl"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         const size_t length = strlen(names[i]);
-        if (strncmp(at, names[i], length) == 0 && (at[length] == ':' || at[length] == '(') && isdigit((unsigned char)at[length + 1]))
+        if (strncmp(at, names[i], length) == 0 && (at[length] == ':' || at[length] == '(') &&
+            isdigit((unsigned char)at[length + 1]))
             return length + 1;
     }
     return 0;

@@ -7,22 +7,22 @@
 
 /* Where a run of lines of the composed text came from: drivers that ignore #line report the line of the whole text. */
 struct line_run {
-    int first;       /* line in the composed text, from 1 */
-    char file[56];   /* "cl/softmax.cl", or "" for the defines */
-    int file_line;   /* of `first` in that file */
+    int first;     /* line in the composed text, from 1 */
+    char file[56]; /* "cl/softmax.cl", or "" for the defines */
+    int file_line; /* of `first` in that file */
 };
 
 struct source {
     struct text text;
     struct line_run *runs;
     size_t run_count, run_capacity;
-    int lines;       /* finished lines of `text` */
+    int lines; /* finished lines of `text` */
 };
 
 /* Appends `defines`, then the named files with their includes resolved. `folder` NULL: the embedded files; otherwise the folder that
  * holds cl/. Errors: INVALID_ARGUMENT (a file that is not there, named with its includer), OUT_OF_HOST_MEMORY. */
-clattn_status cla_source_compose(struct source *source, const char *defines, const char *const files[], size_t file_count, const char *folder,
-                                 clattn_error *error);
+clattn_status cla_source_compose(struct source *source, const char *defines, const char *const files[], size_t file_count,
+                                 const char *folder, clattn_error *error);
 
 /* "cl/softmax.cl" and 13 for a line of the composed text; false for a line of the defines or past the end. */
 bool cla_source_locate(const struct source *source, int line, const char **file, int *file_line);

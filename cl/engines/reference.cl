@@ -6,8 +6,6 @@
  * V of a key that this row does not see is never read into a sum, so nothing in it (NaN included) can reach the output.
  */
 #define LANES 1
-#define TEAM 1
-#define BLOCK_M 1
 #define EXP2(x) exp2(x)
 #include "cl/elem.cl"
 

@@ -86,16 +86,13 @@ CLATTN_API const char *clattn_status_text(clattn_status status);
 typedef struct clattn_error {
     size_t struct_size;
     clattn_status status;
-    int32_t cl_code;     /* the OpenCL code behind it, 0 when there is none */
-    char field[64];      /* what is wrong, such as "problem.k.stride_seq"; "" when it is no argument */
-    char message[1400];  /* one or more lines of text without a final newline, cut at the end when too long */
+    int32_t cl_code;    /* the OpenCL code behind it, 0 when there is none */
+    char field[64];     /* what is wrong, such as "problem.k.stride_seq"; "" when it is no argument */
+    char message[1400]; /* one or more lines of text without a final newline, cut at the end when too long */
 } clattn_error;
 
 CLATTN_API void clattn_error_init_sized(clattn_error *error, size_t size);
-static inline void clattn_error_init(clattn_error *error)
-{
-    clattn_error_init_sized(error, sizeof *error);
-}
+static inline void clattn_error_init(clattn_error *error) { clattn_error_init_sized(error, sizeof *error); }
 
 /* ------------------------------------------------------------------------------------------------------------ devices */
 
@@ -201,19 +198,19 @@ typedef enum clattn_layout {
 /* What a plan fixes. Query heads share key/value heads in runs: query head h reads key/value head h / (heads_q / heads_kv). */
 typedef struct clattn_problem {
     size_t struct_size;
-    int64_t batch, seq_q, seq_kv;      /* upper bounds; a call says how much of them it uses; each at most 2^29 */
-    int64_t heads_q, heads_kv;         /* heads_q a multiple of heads_kv */
-    int64_t head_dim_qk, head_dim_v;   /* at least 1 */
+    int64_t batch, seq_q, seq_kv;    /* upper bounds; a call says how much of them it uses; each at most 2^29 */
+    int64_t heads_q, heads_kv;       /* heads_q a multiple of heads_kv */
+    int64_t head_dim_qk, head_dim_v; /* at least 1 */
     clattn_tensor q, k, v, o;
-    float scale;                       /* NaN, as set by _init: 1/sqrt(head_dim_qk). Any number, 0 and negative included */
-    bool causal;                       /* query i sees keys j <= i + offset */
+    float scale; /* NaN, as set by _init: 1/sqrt(head_dim_qk). Any number, 0 and negative included */
+    bool causal; /* query i sees keys j <= i + offset */
     clattn_corner corner;
-    int64_t offset;                    /* with CLATTN_EXPLICIT */
-    struct {                           /* log-sum-exp output, natural logarithm, fp32; -inf in a row that sees nothing */
+    int64_t offset; /* with CLATTN_EXPLICIT */
+    struct {        /* log-sum-exp output, natural logarithm, fp32; -inf in a row that sees nothing */
         bool present;
         int64_t stride_batch, stride_head, stride_seq;
     } lse;
-    struct {                           /* fp32, element (b, h, i, j) over query heads */
+    struct { /* fp32, element (b, h, i, j) over query heads */
         clattn_scores_kind kind;
         int64_t stride_batch, stride_head, stride_seq_q, stride_seq_kv;
     } scores;
@@ -221,10 +218,7 @@ typedef struct clattn_problem {
 
 /* All sizes 0, all types fp32, scale unset, no option. */
 CLATTN_API void clattn_problem_init_sized(clattn_problem *problem, size_t size);
-static inline void clattn_problem_init(clattn_problem *problem)
-{
-    clattn_problem_init_sized(problem, sizeof *problem);
-}
+static inline void clattn_problem_init(clattn_problem *problem) { clattn_problem_init_sized(problem, sizeof *problem); }
 
 /* Sets all strides (q, k, v, o, lse, scores) for contiguous tensors of the sizes in the problem. */
 CLATTN_API void clattn_problem_set_layout(clattn_problem *problem, clattn_layout layout);
@@ -242,9 +236,10 @@ typedef struct clattn_plan clattn_plan;
 
 typedef struct clattn_plan_options {
     size_t struct_size;
-    const char *engine; /* only this one, by the name that `clattn info` shows, "unfused" included; NULL: the best that serves */
-    const char *avoid;  /* names to pass over, separated by commas; NULL: none */
-} clattn_plan_options;  /* the environment variables CLATTN_ENGINE and CLATTN_AVOID, if set, take their place */
+    const char
+        *engine;       /* only this one, by the name that `clattn info` shows, "unfused" included; NULL: the best that serves */
+    const char *avoid; /* names to pass over, separated by commas; NULL: none */
+} clattn_plan_options; /* the environment variables CLATTN_ENGINE and CLATTN_AVOID, if set, take their place */
 
 CLATTN_API void clattn_plan_options_init_sized(clattn_plan_options *options, size_t size);
 static inline void clattn_plan_options_init(clattn_plan_options *options)
@@ -300,12 +295,12 @@ static inline clattn_buffer clattn_mem(cl_mem mem, size_t offset)
 typedef struct clattn_call {
     size_t struct_size;
     clattn_buffer q, k, v, o;
-    clattn_buffer lse;              /* when problem.lse.present */
-    clattn_buffer scores;           /* when problem.scores.kind is not NONE */
-    clattn_buffer workspace;        /* at least clattn_workspace_size bytes, not used by another call at the same time.
+    clattn_buffer lse;            /* when problem.lse.present */
+    clattn_buffer scores;         /* when problem.scores.kind is not NONE */
+    clattn_buffer workspace;      /* at least clattn_workspace_size bytes, not used by another call at the same time.
                                        NONE: the library makes one for this call and releases it behind it */
-    int64_t batch, seq_q, seq_kv;   /* at most the plan's bounds */
-    int64_t offset;                 /* with CLATTN_EXPLICIT */
+    int64_t batch, seq_q, seq_kv; /* at most the plan's bounds */
+    int64_t offset;               /* with CLATTN_EXPLICIT */
     float scale;
 } clattn_call;
 
@@ -323,8 +318,8 @@ static inline void clattn_call_init(clattn_call *call, const clattn_plan *plan)
  * Every buffer is retained by OpenCL until the commands end, as with any kernel. Buffer sizes are checked against strides before
  * anything is queued. Outputs must not overlap inputs. With batch, heads_q or seq_q 0 nothing is launched (event, if asked for, is a marker).
  * After an OPENCL error the contents of the outputs are undefined. Errors: INVALID_ARGUMENT, OPENCL, DEVICE_LOST, OUT_OF_HOST_MEMORY. */
-CLATTN_API clattn_status clattn_enqueue(clattn_plan *plan, cl_command_queue queue, const clattn_call *call,
-                                        cl_uint wait_count, const cl_event *wait_list, cl_event *event, clattn_error *error);
+CLATTN_API clattn_status clattn_enqueue(clattn_plan *plan, cl_command_queue queue, const clattn_call *call, cl_uint wait_count,
+                                        const cl_event *wait_list, cl_event *event, clattn_error *error);
 
 /* The one-call form: makes a plan of `problem`, enqueues it with these five buffers (lse may be NULL) on `queue` at the problem's
  * sizes, and destroys the plan. Programs stay with the context, so a second call with the same types and head sizes builds
@@ -345,8 +340,8 @@ CLATTN_API clattn_status clattn_explain(const char *facts, const clattn_problem 
 CLATTN_API clattn_status clattn_plan_source(const clattn_plan *plan, char *text, size_t size, size_t *needed);
 
 /* Facts text of a device without making a context of it; overrides may be NULL. */
-CLATTN_API clattn_status clattn_device_facts(cl_device_id device, const char *overrides, char *text, size_t size, size_t *needed,
-                                             clattn_error *error);
+CLATTN_API clattn_status clattn_device_facts(cl_device_id device, const char *overrides, char *text, size_t size,
+                                             size_t *needed, clattn_error *error);
 
 /* Programs built from source so far by this context. */
 CLATTN_API size_t clattn_context_build_count(const clattn_context *context);

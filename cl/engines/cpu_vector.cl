@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the cpu engines do with whole vectors: exp2, transposition of Q and O, widening of K and V. Included once, by an engine.
+ */
+#define JOIN_(a, b) a##b
+#define JOIN(a, b) JOIN_(a, b)
+
+/* LANES elements from element `i` on, at no alignment but the element's. */
+FN elem load_fp32_vector(__global const void *p, long i) { return JOIN(vload, LANES)(0, (__global const float *)p + i); }
+FN elem load_fp16_vector(__global const void *p, long i) { return JOIN(vload_half, LANES)(0, (__global const half *)p + i); }
+FN elem load_bf16_vector(__global const void *p, long i)
+{
+    return as_elem(JOIN(convert_uint, LANES)(JOIN(vload, LANES)(0, (__global const ushort *)p + i)) << 16);
+}
+FN void store_fp32_vector(elem x, __global void *p, long i) { JOIN(vstore, LANES)(x, 0, (__global float *)p + i); }
+FN void store_fp16_vector(elem x, __global void *p, long i) { JOIN(JOIN(vstore_half, LANES), _rte)(x, 0, (__global half *)p + i); }
+/* As bf16_of in cl/base.cl. */
+FN void store_bf16_vector(elem x, __global void *p, long i)
+{
+    const JOIN(uint, LANES) u = JOIN(as_uint, LANES)(x);
+    const JOIN(uint, LANES) bits = select((u + 0x7fffu + ((u >> 16) & 1u)) >> 16, (u >> 16) | 0x40u, (u & 0x7fffffffu) > 0x7f800000u);
+    JOIN(vstore, LANES)(JOIN(convert_ushort, LANES)(bits), 0, (__global ushort *)p + i);
+}
+
+/* load_fp32_vector beside load_fp32, and so on. */
+#define LOAD_Q_VECTOR JOIN(LOAD_Q, _vector)
+#define LOAD_K_VECTOR JOIN(LOAD_K, _vector)
+#define LOAD_V_VECTOR JOIN(LOAD_V, _vector)
+#define STORE_O_VECTOR JOIN(STORE_O, _vector)
+
+/* 2^x for x up to 127: x = n + f with n the nearest integer, found by adding 1.5 * 2^23 + 127, whose low bits then hold the exponent
+ * of 2^n; 2^f by a polynomial that is 1 at 0 (relative error 9.2e-8 before rounding, 1.8 ulp with it). Exactly 0 below -126, -inf
+ * included, so that no result is subnormal; the comparison lets NaN through. */
+FN elem cpu_exp2(elem x)
+{
+    const elem t = x + (elem)(12583039.0f), f = x - (t - (elem)(12583039.0f));
+    elem p = MULTIPLY_ADD((elem)(1.32647285e-3f), f, (elem)(9.67151299e-3f));
+    p = MULTIPLY_ADD(p, f, (elem)(5.55073358e-2f));
+    p = MULTIPLY_ADD(p, f, (elem)(2.40222424e-1f));
+    p = MULTIPLY_ADD(p, f, (elem)(6.93147004e-1f));
+    p = MULTIPLY_ADD(p, f, (elem)(1.0f));
+    return PICK(x < (elem)(-126.0f), (elem)(0.0f), p * as_elem(as_index(t) << 23));
+}
+
+#if LANES == 16
+#define LANE_NUMBERS ((int16)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15))
+#elif LANES == 8
+#define LANE_NUMBERS ((int8)(0, 1, 2, 3, 4, 5, 6, 7))
+#else
+#define LANE_NUMBERS ((int4)(0, 1, 2, 3))
+#endif
+
+/* y = x transposed in part: log2(LANES) of these steps make the whole transposition. */
+FN void interleave_halves(elem *y, const elem *x)
+{
+    UNROLL for (int i = 0; i < LANES / 2; i++)
+    {
+        y[2 * i].even = x[i].lo;
+        y[2 * i].odd = x[i + LANES / 2].lo;
+        y[2 * i + 1].even = x[i].hi;
+        y[2 * i + 1].odd = x[i + LANES / 2].hi;
+    }
+}
+
+/* LANES vectors of LANES elements: element j of x[i] changes place with element i of x[j]. */
+FN void transpose_vectors(elem *x)
+{
+    elem y[LANES];
+    interleave_halves(y, x);
+    interleave_halves(x, y);
+#if LANES == 4
+    return;
+#elif LANES == 8
+    interleave_halves(y, x);
+    UNROLL for (int i = 0; i < LANES; i++) { x[i] = y[i]; }
+#else
+    interleave_halves(y, x);
+    interleave_halves(x, y);
+#endif
+}
+
+/* Q of the tile, transposed and times `factor`. Rows past the last one repeat it; they are not stored. */
+FN void cpu_load_q(engine *e, const tile *t, const launch_args *a, __global const void *q, float factor)
+{
+    for (int j = 0; j < VECTORS; j++) {
+        long at[LANES];
+        for (int i = 0; i < LANES; i++) {
+            at[i] = tile_row_offset(t, a->q, min(t->row0 + j * LANES + i, t->rows - 1));
+        }
+        int d = 0;
+        if (a->q.dim == 1) {
+            for (; d + LANES <= HEAD_DIM; d += LANES) {
+                elem x[LANES];
+                UNROLL for (int i = 0; i < LANES; i++) { x[i] = LOAD_Q_VECTOR(q, at[i] + d); }
+                transpose_vectors(x);
+                UNROLL for (int i = 0; i < LANES; i++) { e->q[(d + i) * VECTORS + j] = x[i] * factor; }
+            }
+        }
+        for (; d < HEAD_DIM; d++) {
+            for (int i = 0; i < LANES; i++) {
+                ((float *)e->q)[(d * VECTORS + j) * LANES + i] = LOAD_Q(q, at[i] + d * a->q.dim) * factor;
+            }
+        }
+    }
+}
+
+/* Rows r * LANES ... r * LANES + LANES - 1 of the tile's output. */
+FN void cpu_store_rows(engine *e, const tile *t, const launch_args *a, int r, __global void *o)
+{
+    const int row0 = t->row0 + r * LANES, rows = min(LANES, t->rows - row0);
+    long at[LANES];
+    for (int i = 0; i < rows; i++) {
+        at[i] = tile_row_offset(t, a->o, row0 + i);
+    }
+    int d = 0;
+    if (a->o.dim == 1) {
+        for (; d + LANES <= HEAD_DIM_V; d += LANES) {
+            elem x[LANES];
+            UNROLL for (int i = 0; i < LANES; i++) { x[i] = e->o[(d + i) * VECTORS + r]; }
+            transpose_vectors(x);
+            if (rows == LANES) {
+                UNROLL for (int i = 0; i < LANES; i++) { STORE_O_VECTOR(x[i], o, at[i] + d); }
+            } else {
+                for (int i = 0; i < rows; i++) {
+                    STORE_O_VECTOR(x[i], o, at[i] + d);
+                }
+            }
+        }
+    }
+    for (; d < HEAD_DIM_V; d++) {
+        for (int i = 0; i < rows; i++) {
+            STORE_O(((const float *)e->o)[(d * VECTORS + r) * LANES + i], o, at[i] + d * a->o.dim);
+        }
+    }
+}
+
+#if !KV_IN_PLACE
+/* One row, widened. */
+#define CPU_WIDEN_ROW(to, load, load_vector, data, row, step, width)                                                           \
+    do {                                                                                                                       \
+        int d = 0;                                                                                                             \
+        if ((step) == 1) {                                                                                                     \
+            for (; d + LANES <= (width); d += LANES) {                                                                         \
+                *(elem *)((to) + d) = load_vector(data, (row) + d);                                                            \
+            }                                                                                                                  \
+        }                                                                                                                      \
+        for (; d < (width); d++) {                                                                                             \
+            (to)[d] = load(data, (row) + d * (step));                                                                          \
+        }                                                                                                                      \
+    } while (0)
+
+FN void cpu_widen_k(engine *e, int key0, int count)
+{
+    for (int c = 0; c < count; c++) {
+        float *to = (float *)e->wide + c * K_STEP;
+        const long row = e->k_row0 + (key0 + c) * e->k_seq;
+        CPU_WIDEN_ROW(to, LOAD_K, LOAD_K_VECTOR, e->k, row, e->k_dim, HEAD_DIM);
+    }
+}
+
+FN void cpu_widen_v(engine *e, int key0, int begin, int end)
+{
+    for (int c = begin; c < end; c++) {
+        float *to = (float *)e->wide + c * V_STEP;
+        const long row = e->v_row0 + (key0 + c) * e->v_seq;
+        CPU_WIDEN_ROW(to, LOAD_V, LOAD_V_VECTOR, e->v, row, e->v_dim, HEAD_DIM_V);
+    }
+}
+#endif

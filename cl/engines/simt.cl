@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * simt: a work-group owns a tile; K and V stream through local memory, products are register micro-tiles of fp32 FMA.
+ *
+ *        ITEMS_X work-items across (x), ITEMS_Y down (y). Work-item (x, y) holds
+ *
+ *        rows      y + ITEMS_Y * r                            r < ROWS_PER_ITEM   (two rows of one warp lie in distinct banks)
+ *        S columns x * COLS_PER_ITEM + c                      c < COLS_PER_ITEM
+ *        O columns (x + ITEMS_X * j) * V_VECTOR + i           i < V_VECTOR, j < O_VECTORS
+ *
+ *        local memory   [ Q, whole ] [ P ] [ slot ] [ slot ]        all in float4, rows padded to an odd number of them
+ *
+ * A key block is a stream of chunks: K_CHUNKS times DEPTH_CHUNK columns of K (with those of Q, unless Q is resident), then V_CHUNKS
+ * times VALUE_CHUNK rows of V. With two slots the next chunk, of this or the next block, is on its way while one is multiplied, and
+ * a chunk costs one barrier; with one slot it costs two.
+ */
+#define LANES 1
+#define TEAM WORK_GROUP
+#define ITEMS_X (BLOCK_N / COLS_PER_ITEM)
+#define ITEMS_Y (WORK_GROUP / ITEMS_X)
+#define BLOCK_M (ITEMS_Y * ROWS_PER_ITEM)
+#if defined(NVIDIA_PTX) && defined(__NV_CL_C_VERSION)
+#define WARP_ASM
+#if NVIDIA_PTX >= 80
+#define COPY_ASM
+#endif
+/* exp2() spends four more instructions on results below 2^-126, which no sum notices. */
+FN float exp2_ptx(float x)
+{
+    float y;
+    __asm__("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+#define EXP2(x) exp2_ptx(x)
+#else
+#define EXP2(x) exp2(x)
+#endif
+#include "cl/elem.cl"
+
+#define K_CHUNKS ((HEAD_DIM + DEPTH_CHUNK - 1) / DEPTH_CHUNK)
+#define V_CHUNKS (BLOCK_N / VALUE_CHUNK)
+#define CHUNKS (K_CHUNKS + V_CHUNKS)
+#define O_VECTORS ((HEAD_DIM_V + ITEMS_X * V_VECTOR - 1) / (ITEMS_X * V_VECTOR))
+#define V_COLS (O_VECTORS * ITEMS_X * V_VECTOR)
+
+/* In float4. */
+#define Q_STRIDE ((Q_RESIDENT ? K_CHUNKS : 1) * (DEPTH_CHUNK / 4) + 1)
+#define K_STRIDE (DEPTH_CHUNK / 4 + 1)
+#define V_STRIDE (V_COLS / 4 + 1)
+#define P_STRIDE (BLOCK_N / 4 + 1)
+#define Q_RESIDENT_SIZE (Q_RESIDENT ? BLOCK_M * Q_STRIDE : 0)
+#define P_SIZE (BLOCK_M * P_STRIDE)
+#define K_SIZE (BLOCK_N * K_STRIDE)
+#define QK_SIZE (K_SIZE + (Q_RESIDENT ? 0 : BLOCK_M * Q_STRIDE))
+#define V_SIZE (VALUE_CHUNK * V_STRIDE)
+#define SLOT_SIZE (QK_SIZE > V_SIZE ? QK_SIZE : V_SIZE)
+#define LOCAL_SIZE (Q_RESIDENT_SIZE + P_SIZE + SLOTS * SLOT_SIZE)
+#if LOCAL_SIZE * 16 != LOCAL_BYTES
+#error "simt: the host half counts local memory differently"
+#endif
+
+#if V_VECTOR == 4
+typedef float4 v_vector;
+#elif V_VECTOR == 2
+typedef float2 v_vector;
+#else
+typedef float v_vector;
+#endif
+#if COLS_PER_ITEM % 4 == 0
+#define P_VECTOR 4
+#elif COLS_PER_ITEM % 2 == 0
+#define P_VECTOR 2
+#else
+#define P_VECTOR 1
+#endif
+
+#define S_ROWS ROWS_PER_ITEM
+#define S_COLS COLS_PER_ITEM
+#define O_COLS (O_VECTORS * V_VECTOR)
+#define FOR_ROWS(r) UNROLL for (int r = 0; r < S_ROWS; r++)
+#define FOR_S_COLS(c) UNROLL for (int c = 0; c < S_COLS; c++)
+#define FOR_O_COLS(c) UNROLL for (int c = 0; c < O_COLS; c++)
+#define FOR_O_VECTORS(j) UNROLL for (int j = 0; j < O_VECTORS; j++)
+#define O_AT(e, r, c) (((float *)&(e)->o[r][(c) / V_VECTOR])[(c) % V_VECTOR])
+#define S_GET(e, r, c) (e)->s[r][c]
+#define S_SET(e, r, c, x) (e)->s[r][c] = (x)
+#define O_GET(e, r, c) O_AT(e, r, c)
+#define O_SET(e, r, c, x) O_AT(e, r, c) = (x)
+#define ENGINE_ROW(e, r) ((e)->y + ITEMS_Y * (r))
+#define ENGINE_S_COL(e, c) ((e)->x * S_COLS + (c))
+#define ENGINE_O_COL(e, c) (((e)->x + ITEMS_X * ((c) / V_VECTOR)) * V_VECTOR + (c) % V_VECTOR)
+#define ENGINE_OWNS_ROWS(e) ((e)->x == 0)
+#define ENGINE_LOCAL(e)                                                                                                        \
+    __local float4 simt_local[LOCAL_SIZE];                                                                                     \
+    (e).local_memory = simt_local;
+
+/* Q, K or V of one tile. Element (row, col) stands at `at` + row * row_step + col * col_step. */
+typedef struct {
+    __global const void *data;
+    long at, row_step, col_step;
+    long head_step; /* rows are queries of `pack` neighbouring heads, as in cl/tile.cl */
+    int pack;
+    int walk;
+} matrix;
+
+typedef struct {
+    __local float4 *local_memory;
+    matrix q, k, v;
+    int x, y;
+    int turn; /* which slot holds chunk 0 */
+    float s[S_ROWS][S_COLS];
+    v_vector o[S_ROWS][O_VECTORS];
+} engine;
+
+#define Q_PLACE(e) ((e)->local_memory)
+#define P_PLACE(e) ((e)->local_memory + Q_RESIDENT_SIZE)
+#define SLOT_PLACE(e, chunk) ((e)->local_memory + Q_RESIDENT_SIZE + P_SIZE + (((chunk) + (e)->turn) & (SLOTS - 1)) * SLOT_SIZE)
+
+#include "cl/engines/simt_stage.cl"
+
+/* Starts on its way: chunk `chunk` of the key block at key0. Rows that no row of the tile sees arrive as 0. */
+FN void chunk_stage(engine *e, const tile *t, int key0, int chunk, __local float4 *slot)
+{
+    if (chunk < K_CHUNKS) {
+        const int col0 = chunk * DEPTH_CHUNK;
+        stage(slot, &e->k, K_TYPE, S_COLS, BLOCK_N, DEPTH_CHUNK, K_STRIDE, HEAD_DIM, key0, t->key_begin, t->key_end, col0);
+        if (!Q_RESIDENT) {
+            stage(slot + K_SIZE, &e->q, Q_TYPE, 1, BLOCK_M, DEPTH_CHUNK, Q_STRIDE, HEAD_DIM, t->row0, 0, t->rows, col0);
+        }
+    } else {
+        const int row0 = key0 + (chunk - K_CHUNKS) * VALUE_CHUNK;
+        stage(slot, &e->v, V_TYPE, 1, VALUE_CHUNK, V_COLS, V_STRIDE, HEAD_DIM_V, row0, t->key_begin, t->key_end, 0);
+    }
+}
+
+/* On return, chunk `chunk` is there for everyone. */
+FN void chunk_await(engine *e, const tile *t, int key0, int chunk)
+{
+#if SLOTS == 2
+    STAGED_WAIT();
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (chunk + 1 < CHUNKS) {
+        chunk_stage(e, t, key0, chunk + 1, SLOT_PLACE(e, chunk + 1));
+    } else if (key0 + BLOCK_N < t->key_end) {
+        chunk_stage(e, t, key0 + BLOCK_N, 0, SLOT_PLACE(e, CHUNKS));
+    }
+#else
+    barrier(CLK_LOCAL_MEM_FENCE);
+    chunk_stage(e, t, key0, chunk, SLOT_PLACE(e, chunk));
+    STAGED_WAIT();
+    barrier(CLK_LOCAL_MEM_FENCE);
+#endif
+}
+
+FN void engine_begin(engine *e, const tile *t, const launch_args *a, __global const void *q, __global const void *k,
+                     __global const void *v)
+{
+    const int item = (int)get_local_id(0);
+    const int key0 = tile_first_block(t);
+    e->x = item % ITEMS_X;
+    e->y = item / ITEMS_X;
+    e->turn = 0;
+    e->q = matrix_make(q, a->q.base + t->batch * a->q.batch + t->head0 * a->q.head, a->q, t->pack, Q_TYPE);
+    e->k = matrix_make(k, tile_kv_offset(t, a->k), a->k, 1, K_TYPE);
+    e->v = matrix_make(v, tile_kv_offset(t, a->v), a->v, 1, V_TYPE);
+    if (key0 < t->key_end) {
+        if (Q_RESIDENT) {
+            stage(Q_PLACE(e), &e->q, Q_TYPE, 1, BLOCK_M, K_CHUNKS * DEPTH_CHUNK, Q_STRIDE, HEAD_DIM, t->row0, 0, t->rows, 0);
+        }
+        if (SLOTS == 2) {
+            chunk_stage(e, t, key0, 0, SLOT_PLACE(e, 0));
+        }
+    }
+}
+
+/* s += Q chunk * K chunk^T */
+FN void product_qk(engine *e, __local const float4 *q, __local const float4 *k)
+{
+    q += e->y * Q_STRIDE;
+    k += e->x * K_STRIDE;
+    UNROLL_FEW
+    for (int d = 0; d < DEPTH_CHUNK / 4; d++) {
+        float4 b[S_COLS];
+        FOR_S_COLS(c) { b[c] = k[c * ITEMS_X * K_STRIDE + d]; }
+        FOR_ROWS(r)
+        {
+            const float4 a = q[r * ITEMS_Y * Q_STRIDE + d];
+            FOR_S_COLS(c) { e->s[r][c] = MULTIPLY_ADD(a.x, b[c].x, e->s[r][c]); }
+            FOR_S_COLS(c) { e->s[r][c] = MULTIPLY_ADD(a.y, b[c].y, e->s[r][c]); }
+            FOR_S_COLS(c) { e->s[r][c] = MULTIPLY_ADD(a.z, b[c].z, e->s[r][c]); }
+            FOR_S_COLS(c) { e->s[r][c] = MULTIPLY_ADD(a.w, b[c].w, e->s[r][c]); }
+        }
+    }
+}
+
+FN void engine_qk(engine *e, const tile *t, int key0, float factor)
+{
+    FOR_ROWS(r)
+    {
+        FOR_S_COLS(c) { e->s[r][c] = 0.0f; }
+    }
+    for (int chunk = 0; chunk < K_CHUNKS; chunk++) {
+        chunk_await(e, t, key0, chunk);
+        __local const float4 *slot = SLOT_PLACE(e, chunk);
+        product_qk(e, Q_RESIDENT ? Q_PLACE(e) + chunk * (DEPTH_CHUNK / 4) : slot + K_SIZE, slot);
+    }
+    FOR_ROWS(r)
+    {
+        FOR_S_COLS(c) { e->s[r][c] *= factor; }
+    }
+}
+
+FN void store_p(const engine *e)
+{
+    __local float *p = (__local float *)P_PLACE(e) + e->y * P_STRIDE * 4 + e->x * S_COLS;
+    FOR_ROWS(r)
+    {
+        __local float *row = p + r * ITEMS_Y * P_STRIDE * 4;
+        UNROLL
+        for (int c = 0; c < S_COLS; c += P_VECTOR) {
+#if P_VECTOR == 4
+            *(__local float4 *)(row + c) = (float4)(e->s[r][c], e->s[r][c + 1], e->s[r][c + 2], e->s[r][c + 3]);
+#elif P_VECTOR == 2
+            *(__local float2 *)(row + c) = (float2)(e->s[r][c], e->s[r][c + 1]);
+#else
+            row[c] = e->s[r][c];
+#endif
+        }
+    }
+}
+
+/* o += P's columns of the chunk * V chunk */
+FN void product_pv(engine *e, __local const float4 *p, __local const float4 *values)
+{
+    __local const v_vector *v = (__local const v_vector *)values + e->x;
+    p += e->y * P_STRIDE;
+    UNROLL_FEW
+    for (int n = 0; n < VALUE_CHUNK / 4; n++) {
+        v_vector b[4][O_VECTORS];
+        UNROLL
+        for (int i = 0; i < 4; i++) {
+            FOR_O_VECTORS(j) { b[i][j] = v[(4 * n + i) * (V_STRIDE * 4 / V_VECTOR) + j * ITEMS_X]; }
+        }
+        FOR_ROWS(r)
+        {
+            const float4 a = p[r * ITEMS_Y * P_STRIDE + n];
+            FOR_O_VECTORS(j) { e->o[r][j] = MULTIPLY_ADD((v_vector)(a.x), b[0][j], e->o[r][j]); }
+            FOR_O_VECTORS(j) { e->o[r][j] = MULTIPLY_ADD((v_vector)(a.y), b[1][j], e->o[r][j]); }
+            FOR_O_VECTORS(j) { e->o[r][j] = MULTIPLY_ADD((v_vector)(a.z), b[2][j], e->o[r][j]); }
+            FOR_O_VECTORS(j) { e->o[r][j] = MULTIPLY_ADD((v_vector)(a.w), b[3][j], e->o[r][j]); }
+        }
+    }
+}
+
+FN void engine_pv(engine *e, const tile *t, int key0, const elem *alpha)
+{
+    store_p(e);
+    FOR_ROWS(r)
+    {
+        FOR_O_VECTORS(j) { e->o[r][j] *= alpha[r]; }
+    }
+    for (int chunk = 0; chunk < V_CHUNKS; chunk++) {
+        chunk_await(e, t, key0, K_CHUNKS + chunk);
+        product_pv(e, P_PLACE(e) + chunk * (VALUE_CHUNK / 4), SLOT_PLACE(e, K_CHUNKS + chunk));
+    }
+    e->turn ^= CHUNKS & (SLOTS - 1);
+}
+
+#ifdef WARP_ASM
+FN float from_neighbour(float x, int distance)
+{
+    float y;
+    __asm__ volatile("shfl.sync.bfly.b32 %0, %1, %2, 0x1f, 0xffffffff;" : "=f"(y) : "f"(x), "r"(distance));
+    return y;
+}
+FN void engine_fold_max(engine *e, elem *x)
+{
+    UNROLL
+    for (int distance = 1; distance < ITEMS_X; distance *= 2) {
+        FOR_ROWS(r)
+        {
+            const float y = from_neighbour(x[r], distance);
+            x[r] = LARGER(x[r], y);
+        }
+    }
+}
+FN void engine_fold_sum(engine *e, elem *x)
+{
+    UNROLL
+    for (int distance = 1; distance < ITEMS_X; distance *= 2) {
+        FOR_ROWS(r) { x[r] += from_neighbour(x[r], distance); }
+    }
+}
+#else
+/* Every work-item of a row shows its value in P's place, which is free: the others are past the product that read it. */
+FN void values_show(engine *e, const elem *x)
+{
+    FOR_ROWS(r) { ((__local float *)P_PLACE(e))[ENGINE_ROW(e, r) * ITEMS_X + e->x] = x[r]; }
+    barrier(CLK_LOCAL_MEM_FENCE);
+}
+FN void engine_fold_max(engine *e, elem *x)
+{
+    values_show(e, x);
+    FOR_ROWS(r)
+    {
+        for (int i = 0; i < ITEMS_X / 4; i++) {
+            const float4 y = P_PLACE(e)[ENGINE_ROW(e, r) * (ITEMS_X / 4) + i];
+            const float u = LARGER(y.x, y.y), w = LARGER(y.z, y.w), z = LARGER(u, w);
+            x[r] = LARGER(x[r], z);
+        }
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+}
+FN void engine_fold_sum(engine *e, elem *x)
+{
+    barrier(CLK_LOCAL_MEM_FENCE);
+    values_show(e, x);
+    FOR_ROWS(r)
+    {
+        x[r] = 0.0f;
+        for (int i = 0; i < ITEMS_X / 4; i++) {
+            const float4 y = P_PLACE(e)[ENGINE_ROW(e, r) * (ITEMS_X / 4) + i];
+            x[r] += (y.x + y.y) + (y.z + y.w);
+        }
+    }
+}
+#endif

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copies a piece of a matrix in global memory to local memory as float4 rows. Included by cl/engines/simt.cl only.
+ *
+ * How the work-items walk over the piece follows from strides and addresses, which are numbers of the call: a uniform branch.
+ * STAGE_WALKS says which ways the text holds: 0 elements only, 1 elements and float4 along a row, 2 all.
+ */
+#define WALK_ROWS 0         /* neighbours in a row, one element each: any strides */
+#define WALK_COLS 1         /* neighbours in a column: the sequence axis is the contiguous one */
+#define WALK_ROWS_BY_FOUR 2 /* four elements of a row at a time, aligned */
+#define WALK_COLS_BY_FOUR 3
+
+#define UNROLL_FEW _Pragma("unroll 2")
+#define UNROLL_LOADS _Pragma("unroll 8")
+
+#ifdef COPY_ASM
+FN void copy_quad(__local float4 *to, __global const void *from, int there)
+{
+    __asm__ volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+                     :
+                     : "r"((uint)(size_t)to), "l"(from), "r"(there ? 16 : 0)
+                     : "memory");
+}
+#define STAGED_WAIT() __asm__ volatile("cp.async.wait_all;" : : : "memory")
+#else
+#define STAGED_WAIT()
+#endif
+
+/* `type` is a constant where these are inlined. */
+FN float load_one(int type, __global const void *p, long i)
+{
+    return type == FP32 ? load_fp32(p, i) : type == FP16 ? load_fp16(p, i) : load_bf16(p, i);
+}
+FN float4 load_four(int type, __global const void *p, long i)
+{
+    if (type == FP32) {
+        return *(__global const float4 *)((__global const float *)p + i);
+    }
+    if (type == FP16) {
+        return vloada_half4(0, (__global const half *)p + i);
+    }
+    return as_float4(convert_uint4(*(__global const ushort4 *)((__global const ushort *)p + i)) << 16);
+}
+
+FN int matrix_walk(const matrix *m, int type)
+{
+    const size_t size = type == FP32 ? 4 : 2;
+    /* The address is taken as a number: a call may start at any element of its buffer. */
+    const int aligned = (((size_t)m->data + (size_t)m->at * size) & (4 * size - 1)) == 0;
+    const int by_four = STAGE_WALKS > 0 && aligned && (m->head_step & 3) == 0;
+    if (STAGE_WALKS != 1 && m->row_step == 1 && m->col_step != 1 && m->pack == 1) {
+        return by_four && (m->col_step & 3) == 0 ? WALK_COLS_BY_FOUR : WALK_COLS;
+    }
+    return by_four && m->col_step == 1 && (m->row_step & 3) == 0 ? WALK_ROWS_BY_FOUR : WALK_ROWS;
+}
+
+FN matrix matrix_make(__global const void *data, long at, const tensor_view view, int pack, int type)
+{
+    matrix m;
+    m.data = data;
+    m.at = at;
+    m.row_step = view.seq;
+    m.col_step = view.dim;
+    m.head_step = pack == 1 ? 0 : view.head;
+    m.pack = pack;
+    m.walk = matrix_walk(&m, type);
+    return m;
+}
+
+FN long matrix_row(const matrix *m, int row)
+{
+    return m->at + (m->pack == 1 ? row * m->row_step : row / m->pack * m->row_step + row % m->pack * m->head_step);
+}
+
+/* Row r of a piece lies at place r % deal * (rows / deal) + r / deal: dealt out, so that the `deal` neighbours that one work-item of
+ * the product reads are far apart and what neighbouring work-items read at once is near. */
+#define PLACE(r) ((r) % deal * (rows / deal) + (r) / deal)
+
+FN void stage_by_one(__local float *to, const matrix *m, int type, int deal, int rows, int cols, int stride, int width, int row0,
+                     int first, int last, int col0)
+{
+    /* Along a column eight at a time: a whole sector of memory, at most eight ways in conflict in local memory. */
+    const int along_cols = STAGE_WALKS != 1 && m->walk == WALK_COLS;
+    for (int i = (int)get_local_id(0); i < rows * cols; i += WORK_GROUP) {
+        const int in_eight = i % 8 + i / (8 * cols) * 8;
+        const int r = along_cols ? in_eight : i / cols;
+        const int c = along_cols ? i / 8 % cols : i % cols;
+        const int row = row0 + r, col = col0 + c;
+        float x = 0.0f;
+        if (row >= first && row < last && col < width) {
+            x = load_one(type, m->data, matrix_row(m, row) + col * m->col_step);
+        }
+        to[PLACE(r) * stride * 4 + c] = x;
+    }
+}
+
+FN void stage_rows_by_four(__local float4 *to, const matrix *m, int type, int deal, int rows, int cols, int stride, int width, int row0,
+                           int first, int last, int col0)
+{
+    const int quads = cols / 4, count = rows * quads;
+    UNROLL_LOADS
+    for (int step = 0; step < (count + WORK_GROUP - 1) / WORK_GROUP; step++) {
+        const int i = (int)get_local_id(0) + step * WORK_GROUP;
+        if (count % WORK_GROUP == 0 || i < count) {
+            const int r = i / quads, c = i % quads * 4;
+            const int row = row0 + r, col = col0 + c;
+            const int there = row >= first && row < last && col < width;
+            __local float4 *place = to + PLACE(r) * stride + c / 4;
+            const long at = matrix_row(m, there ? row : first) + (there ? col : 0);
+            float4 x = (float4)(0.0f);
+            if (width % 4 != 0 && there && col + 4 > width) {
+                x.x = load_one(type, m->data, at);
+                x.y = width % 4 > 1 ? load_one(type, m->data, at + 1) : 0.0f;
+                x.z = width % 4 > 2 ? load_one(type, m->data, at + 2) : 0.0f;
+                *place = x;
+                continue;
+            }
+#ifdef COPY_ASM
+            if (type == FP32) {
+                copy_quad(place, (__global const float *)m->data + at, there);
+                continue;
+            }
+#endif
+            if (there) {
+                x = load_four(type, m->data, at);
+            }
+            *place = x;
+        }
+    }
+}
+
+FN void stage_cols_by_four(__local float *to, const matrix *m, int type, int deal, int rows, int cols, int stride, int width, int row0,
+                           int first, int last, int col0)
+{
+    /* Groups of up to four quads (64 bytes of fp32) along a column, then the next column. */
+    const int together = rows % 16 == 0 ? 4 : 1, count = rows / 4 * cols;
+    UNROLL_LOADS
+    for (int step = 0; step < (count + WORK_GROUP - 1) / WORK_GROUP; step++) {
+        const int i = (int)get_local_id(0) + step * WORK_GROUP;
+        if (count % WORK_GROUP == 0 || i < count) {
+            const int r = (i % together + i / (together * cols) * together) * 4, c = i / together % cols;
+            const int row = row0 + r, col = col0 + c;
+            float x[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+            if (col < width) {
+                const long at = m->at + row + col * m->col_step;
+                if (row >= first && row + 4 <= last) {
+                    const float4 y = load_four(type, m->data, at);
+                    x[0] = y.x, x[1] = y.y, x[2] = y.z, x[3] = y.w;
+                } else {
+                    UNROLL
+                    for (int j = 0; j < 4; j++) {
+                        x[j] = row + j >= first && row + j < last ? load_one(type, m->data, at + j) : 0.0f;
+                    }
+                }
+            }
+            UNROLL
+            for (int j = 0; j < 4; j++) {
+                to[PLACE(r + j) * stride * 4 + c] = x[j];
+            }
+        }
+    }
+}
+
+/* Rows [row0, row0 + rows) and columns [col0, col0 + cols) of the matrix; rows outside [first, last) and columns past `width` are 0.
+ * rows, cols, stride (in float4), deal, type and width are constants where this is inlined. */
+FN void stage(__local float4 *to, const matrix *m, int type, int deal, int rows, int cols, int stride, int width, int row0, int first,
+              int last, int col0)
+{
+#if STAGE_WALKS >= 1
+    if (m->walk == WALK_ROWS_BY_FOUR) {
+        stage_rows_by_four(to, m, type, deal, rows, cols, stride, width, row0, first, last, col0);
+        return;
+    }
+#endif
+#if STAGE_WALKS >= 2
+    if (m->walk == WALK_COLS_BY_FOUR) {
+        stage_cols_by_four((__local float *)to, m, type, deal, rows, cols, stride, width, row0, first, last, col0);
+        return;
+    }
+#endif
+    stage_by_one((__local float *)to, m, type, deal, rows, cols, stride, width, row0, first, last, col0);
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "call.h"
+
+#include "problem.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+void clattn_call_init_sized(clattn_call *call, size_t size, const clattn_plan *plan)
+{
+    clattn_call fresh;
+    if (!call)
+        return;
+    memset(&fresh, 0, sizeof fresh);
+    if (plan) {
+        fresh.batch = plan->problem.batch;
+        fresh.seq_q = plan->problem.seq_q;
+        fresh.seq_kv = plan->problem.seq_kv;
+        fresh.offset = plan->problem.offset;
+        fresh.scale = plan->problem.scale;
+    }
+    memset(call, 0, size);
+    memcpy(call, &fresh, size < sizeof fresh ? size : sizeof fresh);
+    call->struct_size = size;
+}
+
+static clattn_status check_bound(const char *field, int64_t value, int64_t bound, clattn_error *error)
+{
+    if (value < 0 || value > bound)
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, field, "%s is %" PRId64 ": this plan's bound is %" PRId64, field, value,
+                        bound);
+    return CLATTN_SUCCESS;
+}
+
+/* One tensor of a call. */
+struct tensor_check {
+    const char *field;
+    const clattn_buffer *buffer;
+    size_t element_size;
+    int64_t sizes[4], strides[4];
+};
+
+static clattn_status check_memory(const struct tensor_check *t, cl_context context, size_t *bytes, clattn_error *error)
+{
+    cl_context owner = NULL;
+    cl_mem mem = (cl_mem)t->buffer->handle;
+    cl_int code = clGetMemObjectInfo(mem, CL_MEM_SIZE, sizeof *bytes, bytes, NULL);
+    if (code == CL_SUCCESS)
+        code = clGetMemObjectInfo(mem, CL_MEM_CONTEXT, sizeof owner, &owner, NULL);
+    if (code != CL_SUCCESS)
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, t->field, "%s is no OpenCL buffer (clGetMemObjectInfo: %s)", t->field,
+                        cla_cl_name(code));
+    if (owner != context)
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, t->field, "%s belongs to another OpenCL context than the plan",
+                        t->field);
+    return CLATTN_SUCCESS;
+}
+
+static clattn_status check_tensor(const struct tensor_check *t, cl_context context, clattn_error *error)
+{
+    int64_t lowest, highest;
+    size_t bytes = 0;
+    if (!cla_tensor_extent(t->sizes, t->strides, &lowest, &highest))
+        return CLATTN_SUCCESS; /* no element: no buffer needed */
+    if (t->buffer->kind != CLATTN_BUFFER_MEM || !t->buffer->handle)
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, t->field, "%s is missing: set it with clattn_mem(buffer, byte offset)",
+                        t->field);
+    if (t->buffer->offset % t->element_size != 0)
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, t->field, "%s: offset %zu is no multiple of the element's %zu bytes",
+                        t->field, t->buffer->offset, t->element_size);
+    TRY(check_memory(t, context, &bytes, error));
+    const int64_t base = (int64_t)(t->buffer->offset / t->element_size), room = (int64_t)(bytes / t->element_size);
+    if (base + lowest < 0 || base + highest >= room)
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, t->field,
+                        "%s holds elements 0 ... %" PRId64 " (%zu bytes), but its sizes, strides and offset reach from %" PRId64
+                        " to %" PRId64,
+                        t->field, room - 1, bytes, base + lowest, base + highest);
+    return CLATTN_SUCCESS;
+}
+
+static clattn_status check_input(const char *field, const clattn_buffer *buffer, const clattn_tensor *tensor, int64_t batch,
+                                 int64_t heads, int64_t seq, int64_t dim, cl_context context, clattn_error *error)
+{
+    const struct tensor_check t = {field,
+                                   buffer,
+                                   cla_type_size(tensor->type),
+                                   {batch, heads, seq, dim},
+                                   {tensor->stride_batch, tensor->stride_head, tensor->stride_seq, tensor->stride_dim}};
+    return check_tensor(&t, context, error);
+}
+
+static clattn_status check_buffers(const clattn_plan *plan, const clattn_call *call, clattn_error *error)
+{
+    const clattn_problem *p = &plan->problem;
+    cl_context cl = plan->context->cl;
+    TRY(check_input("call.q", &call->q, &p->q, call->batch, p->heads_q, call->seq_q, p->head_dim_qk, cl, error));
+    TRY(check_input("call.k", &call->k, &p->k, call->batch, p->heads_kv, call->seq_kv, p->head_dim_qk, cl, error));
+    TRY(check_input("call.v", &call->v, &p->v, call->batch, p->heads_kv, call->seq_kv, p->head_dim_v, cl, error));
+    TRY(check_input("call.o", &call->o, &p->o, call->batch, p->heads_q, call->seq_q, p->head_dim_v, cl, error));
+    if (p->lse.present) {
+        const struct tensor_check t = {"call.lse",
+                                       &call->lse,
+                                       sizeof(float),
+                                       {call->batch, p->heads_q, call->seq_q, 1},
+                                       {p->lse.stride_batch, p->lse.stride_head, p->lse.stride_seq, 0}};
+        TRY(check_tensor(&t, cl, error));
+    }
+    if (p->scores.kind != CLATTN_SCORES_NONE) {
+        const struct tensor_check t = {
+            "call.scores",
+            &call->scores,
+            sizeof(float),
+            {call->batch, p->heads_q, call->seq_q, call->seq_kv},
+            {p->scores.stride_batch, p->scores.stride_head, p->scores.stride_seq_q, p->scores.stride_seq_kv}};
+        TRY(check_tensor(&t, cl, error));
+    }
+    if (call->workspace.kind != CLATTN_BUFFER_NONE) {
+        const struct tensor_check t = {
+            "call.workspace", &call->workspace, 1, {(int64_t)plan->workspace, 1, 1, 1}, {1, 0, 0, 0}};
+        if (call->workspace.offset != 0)
+            return cla_fail(error, CLATTN_INVALID_ARGUMENT, "call.workspace", "call.workspace: its offset must be 0");
+        TRY(check_tensor(&t, cl, error));
+    }
+    return CLATTN_SUCCESS;
+}
+
+clattn_status cla_call_take(const clattn_plan *plan, const clattn_call *given, clattn_call *call, bool *empty,
+                            clattn_error *error)
+{
+    if (!given)
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, "call", "call is NULL");
+    if (given->struct_size < offsetof(clattn_call, workspace))
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, "call.struct_size",
+                        "call.struct_size is %zu: call clattn_call_init before setting fields", given->struct_size);
+    clattn_call_init(call, plan);
+    memcpy(call, given, given->struct_size < sizeof *call ? given->struct_size : sizeof *call);
+    call->struct_size = sizeof *call;
+    TRY(check_bound("call.batch", call->batch, plan->problem.batch, error));
+    TRY(check_bound("call.seq_q", call->seq_q, plan->problem.seq_q, error));
+    TRY(check_bound("call.seq_kv", call->seq_kv, plan->problem.seq_kv, error));
+    if (!isfinite(call->scale))
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, "call.scale", "call.scale is %s: it must be a number",
+                        isnan(call->scale) ? "NaN" : "infinite");
+    *empty = cla_problem_is_empty(call->batch, plan->problem.heads_q, call->seq_q);
+    return *empty ? CLATTN_SUCCESS : check_buffers(plan, call, error);
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The numbers and buffers of one call, brought to this library's version of the struct and checked against the plan. */
+#ifndef CLATTN_CALL_H
+#define CLATTN_CALL_H
+
+#include "plan.h"
+
+/* Checks everything before anything is launched: sizes against the plan's bounds, buffers against strides and context. With nothing
+ * to compute (*empty) no buffer is looked at. Errors: INVALID_ARGUMENT that names the field. */
+clattn_status cla_call_take(const clattn_plan *plan, const clattn_call *given, clattn_call *call, bool *empty,
+                            clattn_error *error);
+
+#endif

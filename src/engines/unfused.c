@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * unfused: scores to memory, softmax of their rows, weights times V. Chosen on request only: it is the yardstick of the bench, a
+ * second witness in tests, and the one engine that can hand out the weights. */
+#include "../engine.h"
+
+#include <inttypes.h>
+
+/* The square root of the work-group: work-items along either axis of a tile. */
+static int items(const struct config *config)
+{
+    int n = 1;
+    while (n * n < config->work_group)
+        n++;
+    return n;
+}
+
+/* Columns in one element of the kernel text: a vector where a work-item is a group of its own. */
+static int lanes(const struct facts *facts, const struct config *config)
+{
+    if (config->work_group > 1)
+        return 1;
+    return facts->vector_width >= 16 ? 16 : facts->vector_width >= 8 ? 8 : 4;
+}
+
+static size_t workspace(const clattn_problem *problem, const struct config *config)
+{
+    const int64_t sizes[] = {problem->batch, problem->heads_q, problem->seq_q, problem->seq_kv};
+    size_t bytes = sizeof(float);
+    (void)config;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        if (sizes[i] == 0)
+            return 0;
+        bytes = bytes > SIZE_MAX / (size_t)sizes[i] ? SIZE_MAX : bytes * (size_t)sizes[i];
+    }
+    return bytes;
+}
+
+static bool serves(const struct facts *facts, const clattn_problem *problem, char *why, size_t why_size)
+{
+    const size_t bytes = workspace(problem, NULL);
+    if (facts->max_alloc && bytes > facts->max_alloc)
+        return cla_decline(why, why_size, "the scores take %zu bytes, a buffer of this device at most %" PRIu64, bytes,
+                           facts->max_alloc);
+    return true;
+}
+
+/* A work-item multiplies `rows` x `cols` elements at a time; a tile has `steps_m` x `steps_n` such micro-tiles for each. */
+struct tile_choice {
+    int work_group, rows, cols, steps_m, steps_n, depth;
+};
+
+static struct config make_config(const struct tile_choice *choice, int items_along, int lanes_of_elem)
+{
+    struct config config = {.engine = &cla_engine_unfused, .work_group = choice->work_group, .team = choice->work_group};
+    config.rows_per_item = choice->rows;
+    config.cols_per_item = choice->cols * lanes_of_elem;
+    config.depth_chunk = choice->depth;
+    config.block_m = items_along * choice->rows * choice->steps_m;
+    config.block_n = items_along * choice->cols * choice->steps_n * lanes_of_elem;
+    if (choice->work_group > 1)
+        config.local_bytes =
+            sizeof(float) * (size_t)(config.block_m * (choice->depth + 4) + choice->depth * (config.block_n + 1));
+    return config;
+}
+
+static size_t configs(const struct facts *facts, const clattn_problem *problem, struct config list[CLA_MAX_CONFIGS])
+{
+    /* The last one needs neither a work-group nor local memory. */
+    static const struct tile_choice wide[] = {
+        {256, 8, 4, 1, 1, 16}, {64, 8, 4, 1, 1, 16}, {64, 4, 2, 1, 1, 16}, {16, 4, 2, 1, 1, 4}, {1, 4, 2, 8, 4, 16},
+    };
+    static const struct tile_choice single[] = {{1, 8, 2, 16, 2, 64}, {1, 4, 2, 4, 1, 16}};
+    const bool is_cpu = facts->device_kind == DEVICE_CPU || facts->local_mem_is_global;
+    const struct tile_choice *choices = is_cpu ? single : wide;
+    const size_t choice_count = is_cpu ? sizeof single / sizeof *single : sizeof wide / sizeof *wide;
+    size_t count = 0;
+    for (size_t i = 0; i < choice_count; i++) {
+        struct tile_choice choice = choices[i];
+        const struct config shape = {.work_group = choice.work_group};
+        /* Few queries, as in decoding: most rows of a tall tile would be padding. */
+        if (problem->seq_q <= 16 && choice.work_group > 1)
+            choice.rows = 1;
+        const struct config config = make_config(&choice, items(&shape), lanes(facts, &shape));
+        if ((uint64_t)config.work_group <= facts->max_work_group && (uint64_t)config.work_group <= facts->max_work_item_0 &&
+            config.local_bytes <= facts->local_mem_static)
+            list[count++] = config;
+    }
+    return count;
+}
+
+static void defines(const struct facts *facts, const clattn_problem *problem, const struct config *config, struct text *out)
+{
+    const int along = items(config), lane_count = lanes(facts, config);
+    (void)problem;
+    cla_text_add(out, "#define LANES %d\n#define ITEMS %d\n", lane_count, along);
+    cla_text_add(out, "#define ROWS %d\n#define VECTORS %d\n", config->rows_per_item, config->cols_per_item / lane_count);
+    cla_text_add(out, "#define STEPS_M %d\n", config->block_m / (along * config->rows_per_item));
+    cla_text_add(out, "#define STEPS_N %d\n", config->block_n / (along * config->cols_per_item));
+    cla_text_add(out, "#define DEPTH %d\n", config->depth_chunk);
+    cla_text_add(out, "#define SOFTMAX_ROWS %d\n", config->work_group > 1 ? 1 : 16);
+}
+
+static size_t launches(const struct config *config, const struct launch_args *args, struct launch list[CLA_MAX_LAUNCHES])
+{
+    const size_t heads = (size_t)args->batches * (size_t)args->heads_q, work_group = (size_t)config->work_group;
+    const size_t seq_q = (size_t)args->seq_q, block_m = (size_t)config->block_m, block_n = (size_t)config->block_n;
+    const size_t tiles_m = (seq_q + block_m - 1) / block_m, tiles_n = ((size_t)args->seq_kv + block_n - 1) / block_n;
+    const size_t softmax_rows = config->work_group > 1 ? 1 : 16;
+    const struct launch all[] = {
+        {"unfused_scores", heads * tiles_m * tiles_n, work_group},
+        {"unfused_softmax", heads * ((seq_q + softmax_rows - 1) / softmax_rows), work_group},
+        {"unfused_output", heads * tiles_m, work_group},
+    };
+    size_t count = 0;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i].groups > 0) /* no scores where there are no keys */
+            list[count++] = all[i];
+    return count;
+}
+
+const struct engine cla_engine_unfused = {
+    .name = "unfused",
+    .file = "cl/engines/unfused.cl",
+    .kernel_file = "cl/unfused.cl",
+    .on_request = true,
+    .serves = serves,
+    .configs = configs,
+    .defines = defines,
+    .launches = launches,
+    .workspace = workspace,
+};

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Turns a checked call into launches on the caller's queue. */
+#include "call.h"
+#include "plan.h"
+
+#include <stdlib.h>
+
+static clattn_status check_queue(const clattn_plan *plan, cl_command_queue queue, clattn_error *error)
+{
+    cl_context cl = NULL;
+    cl_device_id device = NULL;
+    if (!queue)
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, "queue", "queue is NULL");
+    cl_int code = clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof cl, &cl, NULL);
+    if (code == CL_SUCCESS)
+        code = clGetCommandQueueInfo(queue, CL_QUEUE_DEVICE, sizeof device, &device, NULL);
+    if (code != CL_SUCCESS)
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, "queue", "queue is no OpenCL command queue (clGetCommandQueueInfo: %s)",
+                        cla_cl_name(code));
+    if (cl != plan->context->cl || device != plan->context->device)
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, "queue", "queue belongs to another OpenCL %s than the plan",
+                        cl != plan->context->cl ? "context" : "device");
+    return CLATTN_SUCCESS;
+}
+
+/* Absent buffers are NULL arguments: one signature serves all kernels. */
+static cl_mem memory_of(const clattn_buffer *buffer)
+{
+    return buffer->kind == CLATTN_BUFFER_MEM ? (cl_mem)buffer->handle : NULL;
+}
+
+static clattn_status set_arguments(cl_kernel kernel, const clattn_call *call, cl_mem workspace, const struct launch_args *args,
+                                   clattn_error *error)
+{
+    const cl_mem buffers[] = {memory_of(&call->q),
+                              memory_of(&call->k),
+                              memory_of(&call->v),
+                              memory_of(&call->o),
+                              args->has_lse ? memory_of(&call->lse) : NULL,
+                              args->has_scores ? memory_of(&call->scores) : NULL,
+                              workspace};
+    const cl_uint count = sizeof buffers / sizeof *buffers;
+    cl_int code = CL_SUCCESS;
+    for (cl_uint i = 0; i < count && code == CL_SUCCESS; i++)
+        code = clSetKernelArg(kernel, i, sizeof(cl_mem), &buffers[i]);
+    if (code == CL_SUCCESS)
+        code = clSetKernelArg(kernel, count, sizeof *args, args);
+    return code == CL_SUCCESS ? CLATTN_SUCCESS : cla_fail_cl(error, code, "clSetKernelArg");
+}
+
+/* An event that ends a call which launches nothing. */
+static clattn_status enqueue_marker(cl_command_queue queue, cl_uint wait_count, const cl_event *wait_list, cl_event *event,
+                                    clattn_error *error)
+{
+    if (!event)
+        return CLATTN_SUCCESS;
+    const cl_int code = clEnqueueMarkerWithWaitList(queue, wait_count, wait_list, event);
+    return code == CL_SUCCESS ? CLATTN_SUCCESS : cla_fail_cl(error, code, "clEnqueueMarkerWithWaitList");
+}
+
+/* The launches of one call, each waiting for the one before it, so that an out-of-order queue keeps their order. With the plan's lock
+ * held: the arguments belong to the kernel object. */
+static clattn_status enqueue_launches(clattn_plan *plan, cl_command_queue queue, const clattn_call *call, cl_mem workspace,
+                                      cl_uint wait_count, const cl_event *wait_list, cl_event *event, clattn_error *error)
+{
+    struct launch_args args;
+    struct launch launches[CLA_MAX_LAUNCHES];
+    cl_event before = NULL;
+    clattn_status status = CLATTN_SUCCESS;
+    cla_launch_args(&plan->problem, &plan->config, call, &args);
+    const size_t count = cla_launch_list(&plan->config, &args, launches);
+    for (size_t i = 0; i < count && status == CLATTN_SUCCESS; i++) {
+        const size_t global = launches[i].groups * launches[i].work_group, local = launches[i].work_group;
+        const bool last = i + 1 == count;
+        cl_event after = NULL;
+        status = set_arguments(plan->kernels[i].cl, call, workspace, &args, error);
+        if (status == CLATTN_SUCCESS) {
+            const cl_int code =
+                clEnqueueNDRangeKernel(queue, plan->kernels[i].cl, 1, NULL, &global, &local, before ? 1 : wait_count,
+                                       before ? &before : wait_list, last ? event : &after);
+            if (code != CL_SUCCESS)
+                status = cla_fail_cl(error, code, "clEnqueueNDRangeKernel");
+        }
+        if (before)
+            clReleaseEvent(before);
+        before = after;
+    }
+    if (before)
+        clReleaseEvent(before);
+    return status;
+}
+
+clattn_status clattn_enqueue(clattn_plan *plan, cl_command_queue queue, const clattn_call *given, cl_uint wait_count,
+                             const cl_event *wait_list, cl_event *event, clattn_error *error)
+{
+    clattn_call call;
+    bool empty = false;
+    cla_clear(error);
+    if (!plan)
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, "plan", "plan is NULL");
+    TRY(check_queue(plan, queue, error));
+    if (wait_count > 0 && !wait_list)
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, "wait_list", "wait_list is NULL while wait_count is %u",
+                        (unsigned)wait_count);
+    if (wait_count == 0)
+        wait_list = NULL;
+    TRY(cla_call_take(plan, given, &call, &empty, error));
+    if (empty)
+        return enqueue_marker(queue, wait_count, wait_list, event, error);
+
+    cl_mem own = NULL;
+    if (plan->workspace > 0 && call.workspace.kind == CLATTN_BUFFER_NONE) {
+        cl_int code = CL_SUCCESS;
+        own = clCreateBuffer(plan->context->cl, CL_MEM_READ_WRITE, plan->workspace, NULL, &code);
+        if (code != CL_SUCCESS)
+            return cla_fail_cl(error, code, "clCreateBuffer (workspace)");
+    }
+    cla_lock_take(&plan->lock);
+    const clattn_status status =
+        enqueue_launches(plan, queue, &call, own ? own : memory_of(&call.workspace), wait_count, wait_list, event, error);
+    cla_lock_give(&plan->lock);
+    if (own)
+        clReleaseMemObject(own); /* OpenCL keeps it until the commands that use it end */
+    return status;
+}
+
+clattn_status clattn_attention(clattn_context *context, cl_command_queue queue, const clattn_problem *problem, cl_mem q,
+                               cl_mem k, cl_mem v, cl_mem o, cl_mem lse, clattn_error *error)
+{
+    clattn_plan *plan = NULL;
+    clattn_call call;
+    TRY(clattn_plan_create(context, problem, NULL, &plan, error));
+    clattn_call_init(&call, plan);
+    call.q = clattn_mem(q, 0);
+    call.k = clattn_mem(k, 0);
+    call.v = clattn_mem(v, 0);
+    call.o = clattn_mem(o, 0);
+    if (lse)
+        call.lse = clattn_mem(lse, 0);
+    const clattn_status status = clattn_enqueue(plan, queue, &call, 0, NULL, NULL, error);
+    clattn_plan_destroy(plan);
+    return status;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernel_text.h"
+
+#include "platform.h"
+
+#include <inttypes.h>
+
+void cla_kernel_defines(const struct facts *facts, const clattn_problem *problem, const struct config *config, struct text *out)
+{
+    cla_text_add(out, "#define BLOCK_M %d\n#define BLOCK_N %d\n", config->block_m, config->block_n);
+    if (facts->fma)
+        cla_text_add(out, "#define HAS_FMA 1\n");
+    cla_text_add(out, "#define HEAD_DIM %" PRId64 "\n#define HEAD_DIM_V %" PRId64 "\n", problem->head_dim_qk,
+                 problem->head_dim_v);
+    cla_text_add(out, "#define K_TYPE %d\n#define O_TYPE %d\n#define Q_TYPE %d\n", (int)problem->k.type, (int)problem->o.type,
+                 (int)problem->q.type);
+    cla_text_add(out, "#define TEAM %d\n#define V_TYPE %d\n#define WORK_GROUP %d\n", config->team, (int)problem->v.type,
+                 config->work_group);
+    if (config->engine->defines)
+        config->engine->defines(facts, problem, config, out);
+}
+
+clattn_status cla_kernel_source(const struct facts *facts, const clattn_problem *problem, const struct config *config,
+                                struct source *source, clattn_error *error)
+{
+    /* The engine stands between the rows and keys that it works on and the loop that drives it. An engine with its own kernels
+     * has no loop file. */
+    const char *const files[] = {"cl/base.cl", "cl/args.cl", "cl/tile.cl", config->engine->file, config->engine->kernel_file};
+    const size_t count = config->engine->kernel_file ? 5 : 4;
+    struct text defines = {0};
+    cla_kernel_defines(facts, problem, config, &defines);
+    clattn_status status =
+        defines.failed ? cla_fail(error, CLATTN_OUT_OF_HOST_MEMORY, "", "out of host memory while composing kernel text")
+                       : cla_source_compose(source, defines.data, files, count, cla_environment("CLATTN_SOURCE_DIR"), error);
+    cla_text_free(&defines);
+    return status;
+}

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define CLATTN_EXPERIMENTAL
+#include "plan.h"
+
+#include "choose.h"
+#include "kernel_text.h"
+#include "problem.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+void clattn_plan_options_init_sized(clattn_plan_options *options, size_t size)
+{
+    if (options) {
+        memset(options, 0, size);
+        options->struct_size = size;
+    }
+}
+
+/* The caller's options, then what the environment says instead. */
+static clattn_status take_options(const clattn_plan_options *given, clattn_plan_options *options, clattn_error *error)
+{
+    clattn_plan_options_init(options);
+    if (given) {
+        if (given->struct_size < sizeof(size_t) + sizeof(char *))
+            return cla_fail(error, CLATTN_INVALID_ARGUMENT, "options.struct_size",
+                            "options.struct_size is %zu: call clattn_plan_options_init before setting fields",
+                            given->struct_size);
+        memcpy(options, given, given->struct_size < sizeof *options ? given->struct_size : sizeof *options);
+        options->struct_size = sizeof *options;
+    }
+    if (cla_environment("CLATTN_ENGINE"))
+        options->engine = cla_environment("CLATTN_ENGINE");
+    if (cla_environment("CLATTN_AVOID"))
+        options->avoid = cla_environment("CLATTN_AVOID");
+    return CLATTN_SUCCESS;
+}
+
+static void release_kernels(clattn_plan *plan)
+{
+    for (size_t i = 0; i < plan->kernel_count; i++)
+        clReleaseKernel(plan->kernels[i].cl);
+    plan->kernel_count = 0;
+}
+
+/* What the compiler made of the kernel may need more than the device has: then the candidate loses, not the call. */
+static bool kernel_fits(const clattn_plan *plan, const struct plan_kernel *kernel, size_t work_group, char *why,
+                        size_t why_size)
+{
+    const struct facts *facts = &plan->context->facts;
+    size_t limit = 0;
+    cl_ulong local = 0;
+    if (clGetKernelWorkGroupInfo(kernel->cl, plan->context->device, CL_KERNEL_WORK_GROUP_SIZE, sizeof limit, &limit, NULL) ==
+            CL_SUCCESS &&
+        limit < work_group)
+        return cla_decline(why, why_size, "kernel %s runs with groups of %zu at most here, not %zu", kernel->name, limit,
+                           work_group);
+    if (clGetKernelWorkGroupInfo(kernel->cl, plan->context->device, CL_KERNEL_LOCAL_MEM_SIZE, sizeof local, &local, NULL) ==
+            CL_SUCCESS &&
+        local > facts->local_mem_static)
+        return cla_decline(why, why_size, "kernel %s takes %" PRIu64 " bytes of local memory, over %" PRIu64, kernel->name,
+                           (uint64_t)local, facts->local_mem_static);
+    return true;
+}
+
+static clattn_status create_kernels(clattn_plan *plan, cl_program program, char *why, size_t why_size, bool *fits,
+                                    clattn_error *error)
+{
+    struct launch_args args;
+    struct launch launches[CLA_MAX_LAUNCHES];
+    clattn_call call;
+    clattn_call_init(&call, plan);
+    cla_launch_args(&plan->problem, &plan->config, &call, &args);
+    const size_t count = cla_launch_list(&plan->config, &args, launches);
+    *fits = true;
+    for (size_t i = 0; i < count && *fits; i++) {
+        struct plan_kernel *kernel = &plan->kernels[plan->kernel_count];
+        cl_int code = CL_SUCCESS;
+        kernel->name = launches[i].kernel;
+        kernel->cl = clCreateKernel(program, launches[i].kernel, &code);
+        if (code == CL_OUT_OF_HOST_MEMORY)
+            return cla_fail_cl(error, code, "clCreateKernel");
+        if (code != CL_SUCCESS) {
+            *fits = cla_decline(why, why_size, "clCreateKernel(%s): %s", launches[i].kernel, cla_cl_name(code));
+            return CLATTN_SUCCESS;
+        }
+        plan->kernel_count++;
+        *fits = kernel_fits(plan, kernel, launches[i].work_group, why, why_size);
+    }
+    return CLATTN_SUCCESS;
+}
+
+/* Builds one candidate. *fits false with SUCCESS: it lost, `why` says how, and the next one is to be tried. */
+static clattn_status try_candidate(clattn_plan *plan, const struct config *config, char *why, size_t why_size, bool *fits,
+                                   clattn_error *error)
+{
+    cl_program program;
+    plan->config = *config;
+    cla_source_free(&plan->source);
+    TRY(cla_kernel_source(&plan->context->facts, &plan->problem, config, &plan->source, error));
+    const clattn_status status = cla_program_get(plan->context, &plan->source, plan->options.data, &program, error);
+    if (status == CLATTN_BUILD_FAILED) {
+        *fits = cla_decline(why, why_size, "does not build");
+        return CLATTN_SUCCESS;
+    }
+    if (status == CLATTN_SUCCESS) {
+        const clattn_status created = create_kernels(plan, program, why, why_size, fits, error);
+        if (created != CLATTN_SUCCESS || !*fits)
+            release_kernels(plan);
+        return created;
+    }
+    return status;
+}
+
+static void describe(clattn_plan *plan, const struct candidates *candidates, const struct text *lost)
+{
+    struct text *out = &plan->description;
+    size_t needed = 0;
+    char shape[400];
+    clattn_problem_print(&plan->problem, shape, sizeof shape, &needed);
+    cla_text_add(out, "problem: %s\nengine: %s\ntile: ", shape, plan->config.engine->name);
+    cla_config_print(&plan->config, out);
+    cla_text_add(out, "\nworkspace: %zu bytes\ndevice: %s, %s\n", plan->workspace, plan->context->facts.device_name,
+                 plan->context->facts.driver_version);
+    for (size_t i = 0; i < plan->kernel_count; i++) {
+        cl_ulong private_bytes = 0, local_bytes = 0;
+        clGetKernelWorkGroupInfo(plan->kernels[i].cl, plan->context->device, CL_KERNEL_PRIVATE_MEM_SIZE, sizeof private_bytes,
+                                 &private_bytes, NULL);
+        clGetKernelWorkGroupInfo(plan->kernels[i].cl, plan->context->device, CL_KERNEL_LOCAL_MEM_SIZE, sizeof local_bytes,
+                                 &local_bytes, NULL);
+        cla_text_add(out, "kernel %s: %" PRIu64 " bytes of local, %" PRIu64 " of private memory, as built\n",
+                     plan->kernels[i].name, (uint64_t)local_bytes, (uint64_t)private_bytes);
+    }
+    if (lost->data)
+        cla_text_add(out, "tried before:\n%s", lost->data);
+    if (candidates->declined.data)
+        cla_text_add(out, "declined:\n%s", candidates->declined.data);
+}
+
+/* The first candidate that builds and fits. */
+static clattn_status settle(clattn_plan *plan, const struct candidates *candidates, clattn_error *error)
+{
+    struct text lost = {0};
+    clattn_status status = CLATTN_SUCCESS;
+    bool fits = false;
+    char why[256] = "";
+    for (size_t i = 0; i < candidates->count && !fits; i++) {
+        status = try_candidate(plan, &candidates->list[i], why, sizeof why, &fits, error);
+        if (status != CLATTN_SUCCESS)
+            break;
+        if (!fits) {
+            cla_text_add(&lost, "%s (", candidates->list[i].engine->name);
+            cla_config_print(&candidates->list[i], &lost);
+            cla_text_add(&lost, "): %s\n", why);
+        }
+    }
+    if (status == CLATTN_SUCCESS && fits) {
+        cla_clear(error);
+        plan->workspace = plan->config.engine->workspace ? plan->config.engine->workspace(&plan->problem, &plan->config) : 0;
+        describe(plan, candidates, &lost);
+    } else if (status == CLATTN_SUCCESS) {
+        /* The log of the last failure is in *error already when nothing built. */
+        status =
+            error && error->status == CLATTN_BUILD_FAILED
+                ? CLATTN_BUILD_FAILED
+                : cla_fail(error, CLATTN_BUILD_FAILED, "", "no candidate runs on this device:\n%s", lost.data ? lost.data : "");
+    }
+    cla_text_free(&lost);
+    return status;
+}
+
+clattn_status clattn_plan_create(clattn_context *context, const clattn_problem *problem, const clattn_plan_options *given,
+                                 clattn_plan **out, clattn_error *error)
+{
+    clattn_plan_options options;
+    clattn_status status;
+    struct candidates *candidates = NULL;
+    cla_clear(error);
+    if (out)
+        *out = NULL;
+    if (!context || !out)
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, context ? "plan" : "context", "%s is NULL",
+                        context ? "plan" : "context");
+    TRY(take_options(given, &options, error));
+    clattn_plan *plan = calloc(1, sizeof *plan);
+    if (!plan || !cla_lock_init(&plan->lock)) {
+        free(plan);
+        return cla_fail(error, CLATTN_OUT_OF_HOST_MEMORY, "", "out of host memory while creating a plan");
+    }
+    plan->context = context;
+    TRY_GOTO(cla_problem_take(problem, &plan->problem, error));
+    cla_program_options(&context->facts, &plan->options);
+    candidates = calloc(1, sizeof *candidates);
+    if (!candidates || plan->options.failed)
+        TRY_GOTO(cla_fail(error, CLATTN_OUT_OF_HOST_MEMORY, "", "out of host memory while creating a plan"));
+    TRY_GOTO(cla_choose(&context->facts, &plan->problem, options.engine, options.avoid, candidates, error));
+    TRY_GOTO(settle(plan, candidates, error));
+    cla_log(context, CLATTN_LOG_INFO, plan->description.data ? plan->description.data : "");
+    *out = plan;
+done:
+    if (candidates)
+        cla_text_free(&candidates->declined);
+    free(candidates);
+    if (status != CLATTN_SUCCESS)
+        clattn_plan_destroy(plan);
+    return status;
+}
+
+void clattn_plan_destroy(clattn_plan *plan)
+{
+    if (!plan)
+        return;
+    release_kernels(plan);
+    cla_source_free(&plan->source);
+    cla_text_free(&plan->options);
+    cla_text_free(&plan->description);
+    cla_lock_destroy(&plan->lock);
+    free(plan);
+}
+
+static clattn_status choose_only(const struct facts *facts, const clattn_problem *problem, const clattn_plan_options *given,
+                                 struct candidates *candidates, clattn_error *error)
+{
+    clattn_plan_options options;
+    clattn_problem checked;
+    TRY(take_options(given, &options, error));
+    TRY(cla_problem_take(problem, &checked, error));
+    return cla_choose(facts, &checked, options.engine, options.avoid, candidates, error);
+}
+
+clattn_status clattn_supported(clattn_context *context, const clattn_problem *problem, const clattn_plan_options *options,
+                               clattn_error *error)
+{
+    cla_clear(error);
+    if (!context)
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, "context", "context is NULL");
+    struct candidates *candidates = calloc(1, sizeof *candidates);
+    if (!candidates)
+        return cla_fail(error, CLATTN_OUT_OF_HOST_MEMORY, "", "out of host memory while choosing an engine");
+    const clattn_status status = choose_only(&context->facts, problem, options, candidates, error);
+    cla_text_free(&candidates->declined);
+    free(candidates);
+    return status;
+}
+
+clattn_status clattn_explain(const char *facts_text, const clattn_problem *problem, const clattn_plan_options *options,
+                             char *text, size_t size, size_t *needed, clattn_error *error)
+{
+    struct facts facts;
+    struct text out = {0};
+    cla_clear(error);
+    if (!facts_text)
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, "facts", "facts is NULL");
+    TRY(cla_facts_parse(facts_text, &facts, error));
+    struct candidates *candidates = calloc(1, sizeof *candidates);
+    if (!candidates)
+        return cla_fail(error, CLATTN_OUT_OF_HOST_MEMORY, "", "out of host memory while choosing an engine");
+    clattn_status status = choose_only(&facts, problem, options, candidates, error);
+    if (status == CLATTN_SUCCESS) {
+        for (size_t i = 0; i < candidates->count; i++) {
+            cla_text_add(&out, "candidate %zu: %s, ", i + 1, candidates->list[i].engine->name);
+            cla_config_print(&candidates->list[i], &out);
+            cla_text_add(&out, "\n");
+        }
+        cla_text_add(&out, "%s", candidates->declined.data ? candidates->declined.data : "");
+        status = cla_text_out(&out, text, size, needed);
+    }
+    cla_text_free(&out);
+    cla_text_free(&candidates->declined);
+    free(candidates);
+    return status;
+}
+
+clattn_status clattn_plan_describe(const clattn_plan *plan, char *text, size_t size, size_t *needed)
+{
+    return plan ? cla_text_out(&plan->description, text, size, needed) : CLATTN_INVALID_ARGUMENT;
+}
+
+clattn_status clattn_plan_source(const clattn_plan *plan, char *text, size_t size, size_t *needed)
+{
+    return plan ? cla_text_out(&plan->source.text, text, size, needed) : CLATTN_INVALID_ARGUMENT;
+}
+
+const char *clattn_plan_engine(const clattn_plan *plan) { return plan ? plan->config.engine->name : ""; }
+size_t clattn_workspace_size(const clattn_plan *plan) { return plan ? plan->workspace : 0; }

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A problem, what was chosen for it, and its kernels, ready to launch. Immutable but for the kernels' arguments, which a lock guards. */
+#ifndef CLATTN_PLAN_H
+#define CLATTN_PLAN_H
+
+#include "context.h"
+#include "engine.h"
+
+struct plan_kernel {
+    const char *name;
+    cl_kernel cl;
+};
+
+struct clattn_plan {
+    clattn_context *context;
+    clattn_problem problem;
+    struct config config;
+    struct source source;
+    struct text options;
+    struct text description;
+    struct plan_kernel kernels[CLA_MAX_LAUNCHES];
+    size_t kernel_count;
+    size_t workspace;
+    struct cla_lock lock; /* kernel arguments: clSetKernelArg on a shared kernel is not thread-safe */
+};
+
+#endif

@@ -63,7 +63,7 @@ __kernel __attribute__((reqd_work_group_size(WORK_GROUP, 1, 1))) void unfused_sc
     elem acc[ACC_SIZE];
     const int item = (int)get_local_id(0);
     const long group = (long)get_group_id(0);
-    const int tiles_n = (args.seq_kv + BLOCK_N - 1) / BLOCK_N, tiles_m = (args.seq_q + BLOCK_M - 1) / BLOCK_M;
+    const int tiles_n = max(1, (args.seq_kv + BLOCK_N - 1) / BLOCK_N), tiles_m = (args.seq_q + BLOCK_M - 1) / BLOCK_M;
     const int key0 = (int)(group % tiles_n) * BLOCK_N;
     const block b = block_at(&args, group / tiles_n / tiles_m, (int)(group / tiles_n % tiles_m) * BLOCK_M, BLOCK_M);
     const int rows = ROUND_UP(b.rows, ROWS * ITEMS);
@@ -116,8 +116,8 @@ __kernel __attribute__((reqd_work_group_size(WORK_GROUP, 1, 1))) void unfused_sc
 DEFINE_FOLD(fold_max, MAX_OF)
 DEFINE_FOLD(fold_sum, SUM_OF)
 
-/* Turns row `row` of the block into weights that sum to 1 (0 everywhere in a row that sees nothing), in place. Natural exponentials:
- * the factor of a fused engine's base two is no part of this witness. */
+/* Turns row `row` of the block into weights that sum to 1 (0 everywhere in a row that sees nothing), in place. Natural
+ * exponentials: the factor of a fused engine's base two is no part of this witness. */
 FN void softmax_row(const launch_args *a, const block *b, int row, __global float *matrix_data, __global float *lse_data,
                     __global float *scores_data, PANEL float *shared, int item)
 {

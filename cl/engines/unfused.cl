@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * unfused: a tile of a plain matrix product, C[BLOCK_M][BLOCK_N] += left[BLOCK_M][depth] * right[depth][BLOCK_N], used for Q*K^T and
- * for P*V. Both factors are staged DEPTH columns at a time, widened to fp32; a work-item multiplies ROWS x VECTORS micro-tiles.
+ * unfused: a tile of a plain matrix product, C[BLOCK_M][BLOCK_N] += left[BLOCK_M][depth] * right[depth][BLOCK_N], used for
+ * Q*K^T and for P*V. Both factors are staged DEPTH columns at a time, widened to fp32; a work-item multiplies ROWS x VECTORS
+ * micro-tiles.
  *
  *        left   BLOCK_M rows of DEPTH floats          right  DEPTH rows of BLOCK_N floats
  *
@@ -12,11 +13,12 @@
  */
 #include "cl/elem.cl"
 
-#define BLOCK_M (STEPS_M * ROWS * ITEMS)
-#include "cl/tile.cl"
 #define MICRO_N (VECTORS * ITEMS) /* elems along one step */
 #if WORK_GROUP != ITEMS * ITEMS
 #error "unfused: WORK_GROUP is not ITEMS * ITEMS"
+#endif
+#if BLOCK_M != STEPS_M * ROWS * ITEMS
+#error "unfused: BLOCK_M is not STEPS_M * ROWS * ITEMS"
 #endif
 #if BLOCK_N != STEPS_N * VECTORS * ITEMS * LANES
 #error "unfused: BLOCK_N is not STEPS_N * VECTORS * ITEMS * LANES"
@@ -45,7 +47,8 @@
 #define ACC_SIZE (STEPS_M * STEPS_N * ROWS * VECTORS)
 #define ALONG(n) (WORK_GROUP < (n) ? WORK_GROUP : (n))
 #define ROUND_UP(x, n) (((x) + (n)-1) / (n) * (n))
-/* Row and first column in the tile of accumulator i: elem i % VECTORS of row i / VECTORS % ROWS of a micro-tile, row steps outermost. */
+/* Row and first column in the tile of accumulator i: elem i % VECTORS of row i / VECTORS % ROWS of a micro-tile, row steps
+ * outermost. */
 #define ACC_AT(step_m, step_n) (((step_m)*STEPS_N + (step_n)) * ROWS * VECTORS)
 #define ACC_ROW(i, item) TILE_ROW((i) / (STEPS_N * ROWS * VECTORS), (i) / VECTORS % ROWS, item)
 #define ACC_COL(i, item) (TILE_ELEM((i) / (ROWS * VECTORS) % STEPS_N, (i) % VECTORS, item) * LANES)
@@ -82,7 +85,8 @@ typedef struct {
     int outers, inners; /* elements beyond these are staged as 0 */
 } matrix;
 
-/* Writes outers x inners elements of a matrix into a panel; neighbouring work-items take neighbouring inner ones, `along` of them. */
+/* Writes outers x inners elements of a matrix into a panel; neighbouring work-items take neighbouring inner ones, `along` of
+ * them. */
 #define DEFINE_STAGE(name, load)                                                                                               \
     FN void name(PANEL float *panel, int outer_pitch, int inner_pitch, int outers, int inners, int along,                      \
                  __global const void *data, matrix m, int item)                                                                \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * unfused: scores to memory, softmax of their rows, weights times V. Chosen on request only: it is the yardstick of the bench, a
- * second witness in tests, and the one engine that can hand out the weights. */
+ * unfused: scores to memory, softmax of their rows, weights times V. Chosen on request only: it is the yardstick of the bench,
+ * a second witness in tests, and the one engine that can hand out the weights. */
 #include "../engine.h"
 
 #include <inttypes.h>
@@ -88,6 +88,9 @@ static size_t configs(const struct facts *facts, const clattn_problem *problem, 
     return count;
 }
 
+/* Rows that a group of the softmax takes one after another: a lone work-item would otherwise be launched for each. */
+static int softmax_rows(const struct config *config) { return config->work_group > 1 ? 1 : 16; }
+
 static void defines(const struct facts *facts, const clattn_problem *problem, const struct config *config, struct text *out)
 {
     const int along = items(config), lane_count = lanes(facts, config);
@@ -97,25 +100,24 @@ static void defines(const struct facts *facts, const clattn_problem *problem, co
     cla_text_add(out, "#define STEPS_M %d\n", config->block_m / (along * config->rows_per_item));
     cla_text_add(out, "#define STEPS_N %d\n", config->block_n / (along * config->cols_per_item));
     cla_text_add(out, "#define DEPTH %d\n", config->depth_chunk);
-    cla_text_add(out, "#define SOFTMAX_ROWS %d\n", config->work_group > 1 ? 1 : 16);
+    cla_text_add(out, "#define SOFTMAX_ROWS %d\n", softmax_rows(config));
 }
+
+static size_t blocks(int32_t length, int block) { return ((size_t)length + (size_t)block - 1) / (size_t)block; }
 
 static size_t launches(const struct config *config, const struct launch_args *args, struct launch list[CLA_MAX_LAUNCHES])
 {
     const size_t heads = (size_t)args->batches * (size_t)args->heads_q, work_group = (size_t)config->work_group;
-    const size_t seq_q = (size_t)args->seq_q, block_m = (size_t)config->block_m, block_n = (size_t)config->block_n;
-    const size_t tiles_m = (seq_q + block_m - 1) / block_m, tiles_n = ((size_t)args->seq_kv + block_n - 1) / block_n;
-    const size_t softmax_rows = config->work_group > 1 ? 1 : 16;
+    const size_t tiles_m = blocks(args->seq_q, config->block_m), tiles_n = blocks(args->seq_kv, config->block_n);
     const struct launch all[] = {
-        {"unfused_scores", heads * tiles_m * tiles_n, work_group},
-        {"unfused_softmax", heads * ((seq_q + softmax_rows - 1) / softmax_rows), work_group},
+        {"unfused_scores", heads * tiles_m * (tiles_n ? tiles_n : 1),
+         work_group}, /* none where there are no keys, but no error */
+        {"unfused_softmax", heads * blocks(args->seq_q, softmax_rows(config)), work_group},
         {"unfused_output", heads * tiles_m, work_group},
     };
-    size_t count = 0;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (all[i].groups > 0) /* no scores where there are no keys */
-            list[count++] = all[i];
-    return count;
+        list[i] = all[i];
+    return sizeof all / sizeof *all;
 }
 
 const struct engine cla_engine_unfused = {

@@ -22,6 +22,8 @@ struct config {
     int rows_per_item, cols_per_item;
     int depth_chunk;        /* columns of Q and K in local memory at a time */
     int value_chunk;        /* rows of V in local memory at a time */
+    int slots;              /* chunks of K or V in local memory at once: 2 while the next is on its way, 1 to save memory */
+    int q_resident;         /* 1: Q stays in local memory whole, 0: its chunks come with those of K */
     int vector_k, vector_v; /* elements a load of K and V may take at once: strides and alignment allow it */
     int transposed;         /* bit 0: K's sequence axis is the contiguous one, bit 1: V's */
 };

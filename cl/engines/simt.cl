@@ -14,10 +14,11 @@
  * a chunk costs one barrier; with one slot it costs two.
  */
 #define LANES 1
-#define TEAM WORK_GROUP
 #define ITEMS_X (BLOCK_N / COLS_PER_ITEM)
 #define ITEMS_Y (WORK_GROUP / ITEMS_X)
-#define BLOCK_M (ITEMS_Y * ROWS_PER_ITEM)
+#if BLOCK_M != ITEMS_Y * ROWS_PER_ITEM || TEAM != WORK_GROUP
+#error "simt: the tile is not what the work-items cover"
+#endif
 #if defined(NVIDIA_PTX) && defined(__NV_CL_C_VERSION)
 #define WARP_ASM
 #if NVIDIA_PTX >= 80

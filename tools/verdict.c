@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "verdict.h"
+
+#include "cli.h"
+#include "trial.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Multiply-adds that the double loops may spend: a few seconds. What is larger is checked on a sample of rows. */
+enum { EFFORT = 500000000 };
+
+static struct trial_tensor view(const clattn_tensor *t, int64_t batch, int64_t heads, int64_t seq, int64_t dim, void *data)
+{
+    struct trial_tensor tensor = {.type = t->type,
+                                  .size = {batch, heads, seq, dim},
+                                  .stride = {t->stride_batch, t->stride_head, t->stride_seq, t->stride_dim},
+                                  .origin = 0,
+                                  .count = batch * heads * seq * dim,
+                                  .data = data};
+    return tensor;
+}
+
+static void print_result(const struct trial *trial, const struct trial_result *r, bool has_lse)
+{
+    const int64_t rows = trial->batch * trial->problem.heads_q * trial->seq_q;
+    printf("check      %s: largest error %.2e (allowed %.2e), relative %.2e (allowed %.2e)", r->ok ? "right" : "WRONG",
+           r->max_error, r->bound, r->rel_error, r->rel_bound);
+    if (has_lse)
+        printf(", lse %.2e (allowed %.2e)", r->lse_error, r->lse_bound);
+    if (r->rows_checked < rows)
+        printf("; %" PRId64 " of %" PRId64 " rows", r->rows_checked, rows);
+    printf("\n");
+}
+
+int verdict_print(const char *command, const clattn_problem *p, void *const inputs[3], void *o, float *lse)
+{
+    struct trial trial;
+    struct trial_data data;
+    struct trial_result result;
+    const clattn_tensor lse_tensor = {CLATTN_FP32, p->lse.stride_batch, p->lse.stride_head, p->lse.stride_seq, 1};
+    memset(&data, 0, sizeof data);
+    memset(&result, 0, sizeof result);
+    trial_init(&trial, p);
+    trial.effort = EFFORT;
+    data.q = view(&p->q, p->batch, p->heads_q, p->seq_q, p->head_dim_qk, inputs[0]);
+    data.k = view(&p->k, p->batch, p->heads_kv, p->seq_kv, p->head_dim_qk, inputs[1]);
+    data.v = view(&p->v, p->batch, p->heads_kv, p->seq_kv, p->head_dim_v, inputs[2]);
+    data.o = view(&p->o, p->batch, p->heads_q, p->seq_q, p->head_dim_v, o);
+    if (lse != NULL)
+        data.lse = view(&lse_tensor, p->batch, p->heads_q, p->seq_q, 1, lse);
+    trial_judge(&trial, &data, &result);
+    print_result(&trial, &result, lse != NULL);
+    return result.ok ? CLI_OK : cli_fail(command, CLI_CHECK_FAILED, "--check", "%s", result.message);
+}

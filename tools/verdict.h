@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Is this output right? The oracle's word on arrays that a user brought, under the tolerance of docs/semantics.md. */
+#ifndef CLATTN_TOOLS_VERDICT_H
+#define CLATTN_TOOLS_VERDICT_H
+
+#include "clattn/clattn.h"
+
+/* Dense arrays in the problem's layout and types; inputs are q, k, v; lse may be NULL. Prints one line, and one more when it is
+ * wrong. Returns CLI_OK or CLI_CHECK_FAILED. */
+int verdict_print(const char *command, const clattn_problem *problem, void *const inputs[3], void *o, float *lse);
+
+#endif

@@ -264,7 +264,7 @@ static bool finish(struct npy *array, bool fortran, char why[NPY_WHY_SIZE])
 
 bool npy_parse(const void *bytes, size_t size, struct npy *array, char why[NPY_WHY_SIZE])
 {
-    size_t start, length;
+    size_t start = 0, length = 0;
     bool fortran;
     memset(array, 0, sizeof *array);
     if (!read_prefix(bytes, size, &start, &length, why))
@@ -309,7 +309,7 @@ static bool read_data(FILE *file, struct npy *array, char why[NPY_WHY_SIZE])
 static bool read_file(FILE *file, struct npy *array, char why[NPY_WHY_SIZE])
 {
     unsigned char prefix[12];
-    size_t start, length;
+    size_t start = 0, length = 0;
     bool fortran = false;
     size_t have = fread(prefix, 1, 10, file);
     if (have == 10 && prefix[6] != 1)

@@ -147,7 +147,8 @@ static void no_problem_and_no_init(void **state)
     assert_refused(cla_problem_take(&raw, &taken, &error), CLATTN_INVALID_ARGUMENT, &error, "problem.struct_size");
 }
 
-/* A program built against an older header hands over a shorter struct: what lies behind it is not read and stays at its default. */
+/* A program built against an older header hands over a shorter struct: what lies behind it is not read and stays at its
+ * default. */
 static void a_shorter_struct_is_filled_up(void **state)
 {
     (void)state;

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * src/launch.c: the numbers of a call as the kernels take them. */
+#include "support.h"
+
+#include "engine.h"
+#include "launch.h"
+
+static clattn_problem problem;
+static clattn_call call;
+static struct config config;
+static struct launch_args args;
+
+static int start(void **state)
+{
+    (void)state;
+    clattn_error error;
+    clattn_error_init(&error);
+    if (clattn_problem_parse("b4 hq6 hkv3 q40 k70 d8 dv16 q=fp32 k=fp16 v=bf16 o=fp32 lse weights", &problem, &error) != 0) {
+        return -1;
+    }
+    problem.q.stride_seq = -8;
+    problem.k.stride_head = 0;
+    problem.v.stride_seq = (int64_t)1 << 33;
+    memset(&call, 0, sizeof call);
+    call.struct_size = sizeof call;
+    call.batch = 3;
+    call.seq_q = 33;
+    call.seq_kv = 65;
+    call.scale = 0.25f;
+    memset(&config, 0, sizeof config);
+    config.block_m = 16;
+    config.block_n = 32;
+    config.work_group = config.team = 64;
+    return 0;
+}
+
+static void sizes_come_from_the_call(void **state)
+{
+    (void)state;
+    cla_launch_args(&problem, &config, &call, &args);
+    assert_int_equal(args.batches, 3);
+    assert_int_equal(args.seq_q, 33);
+    assert_int_equal(args.seq_kv, 65);
+    assert_int_equal(args.heads_q, 6);
+    assert_int_equal(args.heads_kv, 3);
+    assert_int_equal(args.group, 2);
+    assert_int_equal(args.pack, 1);
+    assert_int_equal(args.q_blocks, 3);
+    assert_true(args.scale == 0.25f);
+    assert_int_equal(args.has_lse, 1);
+    assert_int_equal(args.has_scores, 1);
+    problem.lse.present = false;
+    problem.scores.kind = CLATTN_SCORES_NONE;
+    cla_launch_args(&problem, &config, &call, &args);
+    assert_int_equal(args.has_lse, 0);
+    assert_int_equal(args.has_scores, 0);
+}
+
+static void strides_pass_unchanged(void **state)
+{
+    (void)state;
+    cla_launch_args(&problem, &config, &call, &args);
+    assert_int_equal(args.q.seq, -8);
+    assert_int_equal(args.q.batch, problem.q.stride_batch);
+    assert_int_equal(args.q.head, problem.q.stride_head);
+    assert_int_equal(args.k.head, 0);
+    assert_true(args.v.seq == (int64_t)1 << 33);
+    assert_int_equal(args.v.dim, 1);
+    assert_int_equal(args.o.seq, 16);
+    assert_int_equal(args.lse.batch, problem.lse.stride_batch);
+    assert_int_equal(args.lse.head, problem.lse.stride_head);
+    assert_int_equal(args.lse.seq, problem.lse.stride_seq);
+    assert_int_equal(args.scores.batch, problem.scores.stride_batch);
+    assert_int_equal(args.scores.head, problem.scores.stride_head);
+    assert_int_equal(args.scores.seq, problem.scores.stride_seq_q);
+    assert_int_equal(args.scores.dim, problem.scores.stride_seq_kv);
+}
+
+/* R044: byte offsets become elements of the tensor's own type, past 2^31 too. */
+static void case_R044_offsets_are_elements(void **state)
+{
+    (void)state;
+    call.q.offset = (size_t)4 << 31;
+    call.k.offset = ((size_t)2 << 31) + 2;
+    call.v.offset = (size_t)2 << 33;
+    call.o.offset = 12;
+    call.lse.offset = 4;
+    call.scores.offset = 8;
+    cla_launch_args(&problem, &config, &call, &args);
+    assert_true(args.q.base == (int64_t)1 << 31);
+    assert_true(args.k.base == ((int64_t)1 << 31) + 1);
+    assert_true(args.v.base == (int64_t)1 << 33);
+    assert_int_equal(args.o.base, 3);
+    assert_int_equal(args.lse.base, 1);
+    assert_int_equal(args.scores.base, 2);
+}
+
+/* Left and right ends stay open for any offset of a causal problem's plain counterpart, and close for a causal one. */
+static void the_diagonal(void **state)
+{
+    (void)state;
+    cla_launch_args(&problem, &config, &call, &args);
+    assert_true(args.right >= CLA_OPEN_END && args.left >= CLA_OPEN_END);
+    problem.causal = true;
+    for (int corner = 0; corner < 3; corner++) {
+        problem.corner = (clattn_corner)corner;
+        call.offset = -12;
+        cla_launch_args(&problem, &config, &call, &args);
+        assert_int_equal(args.right, 0);
+        assert_true(args.left >= CLA_OPEN_END);
+        assert_int_equal(args.corner, corner);
+    }
+    assert_int_equal(args.offset, -12);
+    problem.corner = CLATTN_EXPLICIT;
+    call.offset = INT64_MAX;
+    cla_launch_args(&problem, &config, &call, &args);
+    assert_true(args.offset >= (int64_t)1 << 30 && args.offset <= CLA_OPEN_END);
+    call.offset = INT64_MIN;
+    cla_launch_args(&problem, &config, &call, &args);
+    assert_true(args.offset <= -((int64_t)1 << 30) && args.offset >= -CLA_OPEN_END);
+}
+
+static void heads_are_packed_where_they_fit(void **state)
+{
+    (void)state;
+    config.packs_heads = true;
+    static const struct {
+        int64_t heads_q, heads_kv, seq_q;
+        int pack, q_blocks;
+    } rows[] = {{8, 2, 1, 4, 1}, {8, 2, 4, 4, 1}, {8, 2, 5, 2, 1}, {8, 2, 8, 2, 1}, {8, 2, 9, 1, 1},
+                {8, 8, 1, 1, 1}, {6, 2, 5, 3, 1}, {6, 2, 6, 1, 1}, {8, 2, 33, 1, 3}};
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        problem.heads_q = rows[i].heads_q;
+        problem.heads_kv = rows[i].heads_kv;
+        call.seq_q = rows[i].seq_q;
+        cla_launch_args(&problem, &config, &call, &args);
+        assert_int_equal(args.group % args.pack, 0);
+        assert_int_equal(args.pack, rows[i].pack);
+        assert_int_equal(args.q_blocks, rows[i].q_blocks);
+        config.packs_heads = false;
+        cla_launch_args(&problem, &config, &call, &args);
+        assert_int_equal(args.pack, 1);
+        config.packs_heads = true;
+    }
+}
+
+static void element_sizes(void **state)
+{
+    (void)state;
+    assert_int_equal(cla_type_size(CLATTN_FP32), 4);
+    assert_int_equal(cla_type_size(CLATTN_FP16), 2);
+    assert_int_equal(cla_type_size(CLATTN_BF16), 2);
+}
+
+/* 64-bit members before 32-bit ones and a whole number of the former: no compiler pads differently. */
+static void no_padding(void **state)
+{
+    (void)state;
+    assert_int_equal(sizeof args % sizeof(int64_t), 0);
+    assert_int_equal(offsetof(struct launch_args, scale) + sizeof args.scale, sizeof args);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(sizes_come_from_the_call, start),
+        cmocka_unit_test_setup(strides_pass_unchanged, start),
+        cmocka_unit_test_setup(case_R044_offsets_are_elements, start),
+        cmocka_unit_test_setup(the_diagonal, start),
+        cmocka_unit_test_setup(heads_are_packed_where_they_fit, start),
+        cmocka_unit_test_setup(element_sizes, start),
+        cmocka_unit_test_setup(no_padding, start),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

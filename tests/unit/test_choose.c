@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * src/choose.c, src/engines.c and the host halves of all engines, over the facts of real devices in tests/devices. */
+#include "support.h"
+
+#include "choose.h"
+#include "files.h"
+#include "kernel_text.h"
+
+#define DEVICES CLATTN_SOURCE_DIR "/tests/devices"
+
+static clattn_error error;
+static struct names devices;
+
+static int list_devices(void **state)
+{
+    (void)state;
+    clattn_error_init(&error);
+    return folder_list(DEVICES, ".facts", &devices) ? 0 : -1;
+}
+
+static int free_devices(void **state)
+{
+    (void)state;
+    names_free(&devices);
+    return 0;
+}
+
+static void read_device(const char *name, struct facts *facts)
+{
+    char *path = path_join(DEVICES, name);
+    char *text = file_read(path);
+    assert_non_null(text);
+    if (cla_facts_parse(text, facts, &error) != CLATTN_SUCCESS) {
+        fail_msg("%s: %s", name, error.message);
+    }
+    free(text);
+    free(path);
+}
+
+static clattn_problem shape(const char *text)
+{
+    clattn_problem parsed, taken;
+    assert_ok(clattn_problem_parse(text, &parsed, &error), &error);
+    taken = parsed;
+    if (isnan(taken.scale)) {
+        taken.scale = 1.0f;
+    }
+    return taken;
+}
+
+static const char *const shapes[] = {
+    "q1 d1",
+    "q1 k4096 hq32 hkv8 d128 fp16",
+    "q17 k31 d3 dv5",
+    "b2 hq8 q512 d64",
+    "b2 hq8 q512 d64 causal",
+    "hq4 q2048 d128 fp16 causal=bottom-right",
+    "hq4 q300 d192 dv128 bf16",
+    "hq2 q300 d576 dv512 fp16",
+    "q64 d256 q=fp32 kv=fp16 o=fp32",
+    "q64 d512 causal",
+    "q64 d1024 dv1024",
+    "q64 d1024 dv1 bf16 lse",
+    "b0 q64 d64",
+    "q0 k64 d64",
+    "q64 k0 d64",
+    "q129 k513 d80 v=bf16 o=fp16",
+};
+
+static void the_fixtures_are_many_and_complete(void **state)
+{
+    (void)state;
+    assert_true(devices.count >= 15);
+    for (size_t i = 0; i < devices.count; i++) {
+        struct facts facts;
+        read_device(devices.list[i], &facts);
+        if (facts.platform_name[0] == '\0' || facts.device_name[0] == '\0' || facts.device_kind == 0 ||
+            facts.max_work_group == 0 || facts.max_work_item_0 == 0 || facts.local_mem == 0 || facts.local_mem_static == 0 ||
+            facts.max_alloc == 0) {
+            fail_msg("%s lacks a fact that choices need", devices.list[i]);
+        }
+    }
+}
+
+/* What every configuration must obey, checked here without the library's own rule. */
+static void check_config(const char *device, const char *text, const struct facts *facts, const struct config *c)
+{
+    const bool ok = c->engine != NULL && c->block_m >= 1 && c->block_n >= 1 && c->block_m != c->block_n && c->work_group >= 1 &&
+                    (uint64_t)c->work_group <= facts->max_work_group && (uint64_t)c->work_group <= facts->max_work_item_0 &&
+                    c->team >= 1 && c->work_group % c->team == 0 && c->local_bytes <= facts->local_mem_static;
+    if (!ok) {
+        fail_msg("%s, \"%s\": %s has block_m %d block_n %d work_group %d team %d local %zu", device, text,
+                 c->engine != NULL ? c->engine->name : "no engine", c->block_m, c->block_n, c->work_group, c->team,
+                 c->local_bytes);
+    }
+}
+
+static void every_device_gets_a_working_tile(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < devices.count; i++) {
+        struct facts facts;
+        read_device(devices.list[i], &facts);
+        for (size_t j = 0; j < COUNT_OF(shapes); j++) {
+            const clattn_problem problem = shape(shapes[j]);
+            struct candidates candidates;
+            assert_ok(cla_choose(&facts, &problem, NULL, NULL, &candidates, &error), &error);
+            assert_true(candidates.count >= 1);
+            for (size_t k = 0; k < candidates.count; k++) {
+                check_config(devices.list[i], shapes[j], &facts, &candidates.list[k]);
+            }
+            /* Whatever else happens, the engine that needs nothing comes last. */
+            assert_string_equal(candidates.list[candidates.count - 1].engine->name, "reference");
+            cla_text_free(&candidates.declined);
+        }
+    }
+}
+
+static void every_engine_alone_fits_where_it_serves(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < devices.count; i++) {
+        struct facts facts;
+        read_device(devices.list[i], &facts);
+        for (size_t j = 0; j < COUNT_OF(shapes); j++) {
+            const clattn_problem problem = shape(shapes[j]);
+            for (size_t e = 0; e < cla_engine_count; e++) {
+                char why[200] = "";
+                struct config list[CLA_MAX_CONFIGS];
+                if (!cla_engines[e]->serves(&facts, &problem, why, sizeof why)) {
+                    assert_true(why[0] != '\0');
+                    continue;
+                }
+                const size_t count = cla_engines[e]->configs(&facts, &problem, list);
+                if (count < 1 || count > CLA_MAX_CONFIGS) {
+                    fail_msg("%s, \"%s\": %s says it serves and has %zu tiles", devices.list[i], shapes[j],
+                             cla_engines[e]->name, count);
+                }
+                for (size_t k = 0; k < count; k++) {
+                    assert_ptr_equal(list[k].engine, cla_engines[e]);
+                    check_config(devices.list[i], shapes[j], &facts, &list[k]);
+                }
+            }
+        }
+    }
+}
+
+/* GPUs with real work-groups get the fast path on ordinary shapes. */
+static void gpus_get_simt(void **state)
+{
+    (void)state;
+    static const char *const ordinary[] = {"b2 hq8 q512 d64", "hq4 q2048 d128 fp16 causal=bottom-right", "q512 d80 bf16"};
+    size_t seen = 0;
+    for (size_t i = 0; i < devices.count; i++) {
+        struct facts facts;
+        read_device(devices.list[i], &facts);
+        for (size_t j = 0; j < COUNT_OF(ordinary) && facts.device_kind == DEVICE_GPU; j++) {
+            const clattn_problem problem = shape(ordinary[j]);
+            struct candidates candidates;
+            assert_ok(cla_choose(&facts, &problem, NULL, NULL, &candidates, &error), &error);
+            if (strcmp(candidates.list[0].engine->name, "simt") != 0) {
+                fail_msg("%s, \"%s\": %s comes first; %s", devices.list[i], ordinary[j], candidates.list[0].engine->name,
+                         candidates.declined.data != NULL ? candidates.declined.data : "");
+            }
+            cla_text_free(&candidates.declined);
+            seen++;
+        }
+    }
+    assert_true(seen >= 30);
+}
+
+static void causal_ranks_tall_tiles_first(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < devices.count; i++) {
+        struct facts facts;
+        read_device(devices.list[i], &facts);
+        const clattn_problem problem = shape("hq8 q2048 d64 causal");
+        struct candidates candidates;
+        assert_ok(cla_choose(&facts, &problem, NULL, NULL, &candidates, &error), &error);
+        const struct config *first = &candidates.list[0];
+        if (strcmp(first->engine->name, "reference") != 0 && first->block_m < first->block_n) {
+            fail_msg("%s: block_m %d before block_n %d", devices.list[i], first->block_m, first->block_n);
+        }
+        cla_text_free(&candidates.declined);
+    }
+}
+
+/* R078 and R077: small local memory, small and odd work-groups. */
+static void case_R078_small_devices(void **state)
+{
+    (void)state;
+    static const char *const overrides[] = {
+        "local_mem=0",       "local_mem=1K",      "local_mem=16K",      "local_mem=32K",
+        "local_mem=48K",     "local_mem=64K",     "max_work_group=1",   "max_work_group=17",
+        "max_work_group=64", "max_work_item_0=1", "max_work_item_0=24", "max_work_group=64,local_mem=1K",
+    };
+    static const char *const sizes[] = {"q300 d64", "q300 d256", "q300 d512 fp16", "q300 d576 dv512", "q300 d1024 causal"};
+    for (size_t i = 0; i < devices.count; i++) {
+        for (size_t j = 0; j < COUNT_OF(overrides); j++) {
+            struct facts facts;
+            read_device(devices.list[i], &facts);
+            assert_ok(cla_facts_override(&facts, overrides[j], &error), &error);
+            for (size_t k = 0; k < COUNT_OF(sizes); k++) {
+                const clattn_problem problem = shape(sizes[k]);
+                struct candidates candidates;
+                assert_ok(cla_choose(&facts, &problem, NULL, NULL, &candidates, &error), &error);
+                for (size_t n = 0; n < candidates.count; n++) {
+                    check_config(devices.list[i], overrides[j], &facts, &candidates.list[n]);
+                }
+                cla_text_free(&candidates.declined);
+            }
+        }
+    }
+}
+
+static void the_general_rule_refuses(void **state)
+{
+    (void)state;
+    struct facts facts;
+    memset(&facts, 0, sizeof facts);
+    facts.max_work_group = 64;
+    facts.max_work_item_0 = 32;
+    facts.local_mem = facts.local_mem_static = 1024;
+    struct config config;
+    memset(&config, 0, sizeof config);
+    char why[200] = "";
+    config.work_group = 32;
+    config.local_bytes = 1024;
+    assert_true(cla_config_fits(&facts, &config, why, sizeof why));
+    config.local_bytes = 1025;
+    assert_false(cla_config_fits(&facts, &config, why, sizeof why));
+    assert_contains(why, "1025");
+    config.local_bytes = 0;
+    config.work_group = 33;
+    assert_false(cla_config_fits(&facts, &config, why, sizeof why));
+    assert_contains(why, "33");
+    facts.max_work_item_0 = 1024;
+    config.work_group = 65;
+    assert_false(cla_config_fits(&facts, &config, why, sizeof why));
+}
+
+static void engines_are_named_once_and_found(void **state)
+{
+    (void)state;
+    assert_true(cla_engine_count >= 3);
+    for (size_t i = 0; i < cla_engine_count; i++) {
+        assert_ptr_equal(cla_engine_find(cla_engines[i]->name), cla_engines[i]);
+    }
+    assert_null(cla_engine_find("warp_drive"));
+    assert_null(cla_engine_find(""));
+    assert_non_null(cla_engine_find("reference"));
+    assert_non_null(cla_engine_find("simt"));
+    assert_true(cla_engine_find("unfused")->on_request);
+    assert_false(cla_engine_find("reference")->on_request);
+}
+
+/* An engine is a pair of twin files with one name, found by path. */
+static void engines_are_twin_files(void **state)
+{
+    (void)state;
+    struct names host, device;
+    assert_true(folder_list(CLATTN_SOURCE_DIR "/src/engines", ".c", &host));
+    for (size_t i = 0; i < cla_engine_count; i++) {
+        char twin[128];
+        snprintf(twin, sizeof twin, "%s.c", cla_engines[i]->name);
+        bool found = false;
+        for (size_t j = 0; j < host.count; j++) {
+            found = found || strcmp(host.list[j], twin) == 0;
+        }
+        assert_true(found);
+        snprintf(twin, sizeof twin, CLATTN_SOURCE_DIR "/cl/engines/%s.cl", cla_engines[i]->name);
+        char *text = file_read(twin);
+        if (text == NULL) {
+            fail_msg("engine %s has no %s", cla_engines[i]->name, twin);
+        }
+        free(text);
+    }
+    names_free(&host);
+    assert_true(folder_list(CLATTN_SOURCE_DIR "/cl/engines", ".cl", &device));
+    assert_true(device.count >= cla_engine_count);
+    names_free(&device);
+}
+
+static void what_the_caller_forces_and_avoids(void **state)
+{
+    (void)state;
+    struct facts facts;
+    read_device("amd-rdna2-gfx1030.facts", &facts);
+    const clattn_problem problem = shape("hq8 q512 d64");
+    struct candidates candidates;
+    assert_ok(cla_choose(&facts, &problem, "reference", NULL, &candidates, &error), &error);
+    for (size_t i = 0; i < candidates.count; i++) {
+        assert_string_equal(candidates.list[i].engine->name, "reference");
+    }
+    cla_text_free(&candidates.declined);
+    assert_ok(cla_choose(&facts, &problem, "unfused", NULL, &candidates, &error), &error);
+    assert_string_equal(candidates.list[0].engine->name, "unfused");
+    cla_text_free(&candidates.declined);
+    assert_ok(cla_choose(&facts, &problem, NULL, "simt, cpu", &candidates, &error), &error);
+    assert_string_equal(candidates.list[0].engine->name, "reference");
+    assert_contains(candidates.declined.data, "simt");
+    cla_text_free(&candidates.declined);
+    /* A part of a name avoids nothing. */
+    assert_ok(cla_choose(&facts, &problem, NULL, "sim,simt2", &candidates, &error), &error);
+    assert_string_equal(candidates.list[0].engine->name, "simt");
+    cla_text_free(&candidates.declined);
+    assert_refused(cla_choose(&facts, &problem, "warp_drive", NULL, &candidates, &error), CLATTN_INVALID_ARGUMENT, &error,
+                   "options.engine");
+    assert_contains(error.message, "warp_drive");
+    cla_text_free(&candidates.declined);
+}
+
+static void nobody_serves_with_every_reason(void **state)
+{
+    (void)state;
+    struct facts facts;
+    read_device("amd-rdna2-gfx1030.facts", &facts);
+    const clattn_problem problem = shape("hq8 q512 d64");
+    struct candidates candidates;
+    char all[256] = "";
+    for (size_t i = 0; i < cla_engine_count; i++) {
+        snprintf(all + strlen(all), sizeof all - strlen(all), "%s,", cla_engines[i]->name);
+    }
+    assert_int_equal(cla_choose(&facts, &problem, NULL, all, &candidates, &error), CLATTN_UNSUPPORTED);
+    for (size_t i = 0; i < cla_engine_count; i++) {
+        if (!cla_engines[i]->on_request) {
+            assert_contains(error.message, cla_engines[i]->name);
+        }
+    }
+    cla_text_free(&candidates.declined);
+}
+
+/* Weights come from the engine that has them; a fused one says so. */
+static void weights_need_the_unfused_engine(void **state)
+{
+    (void)state;
+    struct facts facts;
+    read_device("nvidia-ampere-rtx3060.facts", &facts);
+    const clattn_problem problem = shape("hq8 q512 d64 weights");
+    struct candidates candidates;
+    assert_int_equal(cla_choose(&facts, &problem, NULL, NULL, &candidates, &error), CLATTN_UNSUPPORTED);
+    assert_contains(error.message, "unfused");
+    cla_text_free(&candidates.declined);
+    assert_ok(cla_choose(&facts, &problem, "unfused", NULL, &candidates, &error), &error);
+    cla_text_free(&candidates.declined);
+}
+
+static void choosing_is_a_pure_function(void **state)
+{
+    (void)state;
+    struct facts facts;
+    read_device("intel-arc-a770.facts", &facts);
+    const clattn_problem problem = shape("hq8 q512 d64 causal");
+    struct candidates first, second;
+    assert_ok(cla_choose(&facts, &problem, NULL, NULL, &first, &error), &error);
+    assert_ok(cla_choose(&facts, &problem, NULL, NULL, &second, &error), &error);
+    assert_int_equal(first.count, second.count);
+    assert_memory_equal(first.list, second.list, first.count * sizeof first.list[0]);
+    cla_text_free(&first.declined);
+    cla_text_free(&second.declined);
+}
+
+/* The unfused engine says what it needs before anyone pays for it. */
+static void the_unfused_workspace(void **state)
+{
+    (void)state;
+    const struct engine *unfused = cla_engine_find("unfused");
+    struct facts facts;
+    read_device("nvidia-pascal-gtx1070.facts", &facts);
+    clattn_problem problem = shape("b3 hq4 q100 k50 d64");
+    struct config list[CLA_MAX_CONFIGS];
+    assert_true(unfused->configs(&facts, &problem, list) >= 1);
+    assert_true(unfused->workspace(&problem, &list[0]) >= 3u * 4 * 100 * 50 * sizeof(float));
+    problem.seq_kv = 0;
+    assert_true(unfused->workspace(&problem, &list[0]) < 4096);
+    problem = shape("b64 hq64 q65536 k65536 d64");
+    char why[200];
+    assert_false(unfused->serves(&facts, &problem, why, sizeof why));
+}
+
+/* Kernel text of one plan and another differ in types, head sizes and tiles only: lengths, counts, strides, scale stay out. */
+static void lengths_never_stand_in_kernel_text(void **state)
+{
+    (void)state;
+    struct facts facts;
+    read_device("amd-rdna3-gfx1100.facts", &facts);
+    const clattn_problem a = shape("b3 hq8 hkv4 q301 k811 d64 scale=0.37 lse causal=5"),
+                         b = shape("b7 hq6 hkv2 q997 k499 d64 scale=-2.25 lse causal=-17");
+    for (size_t e = 0; e < cla_engine_count; e++) {
+        char why[200];
+        struct config list[CLA_MAX_CONFIGS];
+        if (!cla_engines[e]->serves(&facts, &a, why, sizeof why)) {
+            continue;
+        }
+        assert_true(cla_engines[e]->configs(&facts, &a, list) >= 1);
+        struct text first = {0}, second = {0};
+        cla_kernel_defines(&facts, &a, &list[0], &first);
+        cla_kernel_defines(&facts, &b, &list[0], &second);
+        assert_string_equal(first.data, second.data);
+        assert_contains(first.data, "HEAD_DIM 64");
+        cla_text_free(&first);
+        cla_text_free(&second);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_fixtures_are_many_and_complete),
+        cmocka_unit_test(every_device_gets_a_working_tile),
+        cmocka_unit_test(every_engine_alone_fits_where_it_serves),
+        cmocka_unit_test(gpus_get_simt),
+        cmocka_unit_test(causal_ranks_tall_tiles_first),
+        cmocka_unit_test(case_R078_small_devices),
+        cmocka_unit_test(the_general_rule_refuses),
+        cmocka_unit_test(engines_are_named_once_and_found),
+        cmocka_unit_test(engines_are_twin_files),
+        cmocka_unit_test(what_the_caller_forces_and_avoids),
+        cmocka_unit_test(nobody_serves_with_every_reason),
+        cmocka_unit_test(weights_need_the_unfused_engine),
+        cmocka_unit_test(choosing_is_a_pure_function),
+        cmocka_unit_test(the_unfused_workspace),
+        cmocka_unit_test(lengths_never_stand_in_kernel_text),
+    };
+    return cmocka_run_group_tests(tests, list_devices, free_devices);
+}

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Rules for the text under cl/ that a reader could check by eye: OpenCL C 1.1 without extensions, on devices without fp64. */
+#include "support.h"
+
+#include "files.h"
+
+#include <ctype.h>
+
+struct kernel_file {
+    char name[64];
+    char *text; /* comments and strings blanked */
+};
+
+static struct kernel_file files[64];
+static size_t file_count;
+
+static void blank(char *at, size_t length)
+{
+    for (size_t i = 0; i < length; i++) {
+        if (at[i] != '\n') {
+            at[i] = ' ';
+        }
+    }
+}
+
+/* Replaces comments and the insides of string literals by blanks, so that words in them count for nothing. */
+static void blank_comments(char *text)
+{
+    for (char *at = text; *at != '\0'; at++) {
+        if (at[0] == '/' && at[1] == '*') {
+            char *end = strstr(at + 2, "*/");
+            const size_t length = end != NULL ? (size_t)(end + 2 - at) : strlen(at);
+            blank(at, length);
+            at += length - 1;
+        } else if (at[0] == '/' && at[1] == '/') {
+            const size_t length = strcspn(at, "\n");
+            blank(at, length);
+            at += length - 1;
+        } else if (at[0] == '"') {
+            size_t length = 1;
+            while (at[length] != '"' && at[length] != '\0') {
+                length += at[length] == '\\' ? 2 : 1;
+            }
+            blank(at + 1, length - 1);
+            at += length;
+        }
+    }
+}
+
+static void load_folder(const char *folder)
+{
+    char *path = path_join(CLATTN_SOURCE_DIR, folder);
+    struct names names;
+    assert_true(folder_list(path, ".cl", &names));
+    for (size_t i = 0; i < names.count && file_count < COUNT_OF(files); i++) {
+        char *file = path_join(path, names.list[i]);
+        snprintf(files[file_count].name, sizeof files[file_count].name, "%s/%s", folder, names.list[i]);
+        files[file_count].text = file_read(file);
+        assert_non_null(files[file_count].text);
+        blank_comments(files[file_count].text);
+        file_count++;
+        free(file);
+    }
+    names_free(&names);
+    free(path);
+}
+
+static int load(void **state)
+{
+    (void)state;
+    load_folder("cl");
+    load_folder("cl/engines");
+    return file_count >= 9 ? 0 : -1;
+}
+
+static int unload(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < file_count; i++) {
+        free(files[i].text);
+    }
+    return 0;
+}
+
+static bool is_word_character(char c) { return isalnum((unsigned char)c) || c == '_'; }
+
+static int line_of(const char *text, const char *at)
+{
+    int line = 1;
+    for (const char *c = text; c < at; c++) {
+        line += *c == '\n';
+    }
+    return line;
+}
+
+/* The next place where `word` stands alone, or NULL. */
+static const char *find_word(const char *text, const char *word)
+{
+    const size_t length = strlen(word);
+    for (const char *at = strstr(text, word); at != NULL; at = strstr(at + 1, word)) {
+        if ((at == text || !is_word_character(at[-1])) && !is_word_character(at[length])) {
+            return at;
+        }
+    }
+    return NULL;
+}
+
+/* R066: a literal without suffix is a double. */
+static void case_R066_float_literals_have_a_suffix(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < file_count; i++) {
+        const char *text = files[i].text;
+        for (const char *at = text; *at != '\0'; at++) {
+            const bool starts = (isdigit((unsigned char)*at) || (*at == '.' && isdigit((unsigned char)at[1]))) &&
+                                (at == text || (!is_word_character(at[-1]) && at[-1] != '.'));
+            if (!starts) {
+                continue;
+            }
+            const bool hexadecimal = at[0] == '0' && tolower((unsigned char)at[1]) == 'x';
+            bool fraction = false;
+            const char *end = at;
+            while (is_word_character(*end) || *end == '.' ||
+                   ((*end == '+' || *end == '-') && !hexadecimal && tolower((unsigned char)end[-1]) == 'e') ||
+                   ((*end == '+' || *end == '-') && hexadecimal && tolower((unsigned char)end[-1]) == 'p')) {
+                fraction = fraction || *end == '.' || (!hexadecimal && tolower((unsigned char)*end) == 'e') ||
+                           (hexadecimal && tolower((unsigned char)*end) == 'p');
+                end++;
+            }
+            if (fraction && tolower((unsigned char)end[-1]) != 'f') {
+                fail_msg("%s:%d: %.*s has no f", files[i].name, line_of(text, at), (int)(end - at), at);
+            }
+            at = end - 1;
+        }
+    }
+}
+
+static void case_R066_no_double(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"double", "double2", "double4", "double8", "double16", "cl_khr_fp64"};
+    for (size_t i = 0; i < file_count; i++) {
+        for (size_t j = 0; j < COUNT_OF(words); j++) {
+            const char *at = find_word(files[i].text, words[j]);
+            if (at != NULL) {
+                fail_msg("%s:%d: %s", files[i].name, line_of(files[i].text, at), words[j]);
+            }
+        }
+    }
+}
+
+/* R099: a compiler is on record that knows only the spellings with underscores. */
+static void case_R099_qualifiers_have_underscores(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"kernel", "global", "local", "constant", "private"};
+    for (size_t i = 0; i < file_count; i++) {
+        for (size_t j = 0; j < COUNT_OF(words); j++) {
+            const char *at = find_word(files[i].text, words[j]);
+            if (at != NULL) {
+                fail_msg("%s:%d: %s without underscores", files[i].name, line_of(files[i].text, at), words[j]);
+            }
+        }
+    }
+}
+
+/* R072: types that are no legal kernel parameters. A kernel takes KERNEL_PARAMETERS, or has a list of its own. */
+static void case_R072_kernel_parameters(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"size_t", "ptrdiff_t", "intptr_t", "uintptr_t", "bool", "event_t"};
+    size_t kernels = 0;
+    for (size_t i = 0; i < file_count; i++) {
+        const char *at = files[i].text;
+        while ((at = find_word(at, "__kernel")) != NULL) {
+            const char *end = strpbrk(at, "{;");
+            assert_non_null(end);
+            char *list = strndup(at, (size_t)(end - at));
+            assert_non_null(list);
+            for (size_t j = 0; j < COUNT_OF(words); j++) {
+                if (find_word(list, words[j]) != NULL) {
+                    fail_msg("%s:%d: a kernel parameter of type %s", files[i].name, line_of(files[i].text, at), words[j]);
+                }
+            }
+            /* half only behind a pointer. */
+            const char *half = find_word(list, "half");
+            assert_true(half == NULL || strchr(half, '*') != NULL);
+            free(list);
+            kernels++;
+            at = end;
+        }
+    }
+    assert_true(kernels >= 1);
+    const char *args = NULL;
+    for (size_t i = 0; i < file_count; i++) {
+        if (strcmp(files[i].name, "cl/args.cl") == 0) {
+            args = files[i].text;
+        }
+    }
+    assert_non_null(args);
+    for (size_t j = 0; j < COUNT_OF(words); j++) {
+        assert_null(find_word(args, words[j]));
+    }
+    assert_null(find_word(args, "half"));
+}
+
+/* Nothing beyond OpenCL C 1.1: no extension switched on, no call that came later, no program-scope variable in __global. */
+static void case_R103_no_extension_is_assumed(void **state)
+{
+    (void)state;
+    static const char *const words[] = {
+        "sub_group_reduce_max", "get_sub_group_size", "work_group_reduce_max", "printf", "goto", "generic"};
+    for (size_t i = 0; i < file_count; i++) {
+        for (size_t j = 0; j < COUNT_OF(words); j++) {
+            const char *at = find_word(files[i].text, words[j]);
+            if (at != NULL) {
+                fail_msg("%s:%d: %s", files[i].name, line_of(files[i].text, at), words[j]);
+            }
+        }
+        const char *pragma = strstr(files[i].text, "OPENCL EXTENSION");
+        assert_null(pragma);
+    }
+}
+
+/* R070: no option that tells the compiler that NaN and infinity do not happen. */
+static void case_R070_no_relaxed_math(void **state)
+{
+    (void)state;
+    static const char *const folders[] = {"src", "src/engines"};
+    static const char *const options[] = {"-cl-fast-relaxed-math", "-cl-finite-math-only", "-cl-unsafe-math-optimizations",
+                                          "-cl-no-signed-zeros"};
+    for (size_t f = 0; f < COUNT_OF(folders); f++) {
+        char *folder = path_join(CLATTN_SOURCE_DIR, folders[f]);
+        struct names names;
+        assert_true(folder_list(folder, ".c", &names));
+        for (size_t i = 0; i < names.count; i++) {
+            char *path = path_join(folder, names.list[i]);
+            char *text = file_read(path);
+            assert_non_null(text);
+            for (size_t j = 0; j < COUNT_OF(options); j++) {
+                assert_null(strstr(text, options[j]));
+            }
+            free(text);
+            free(path);
+        }
+        names_free(&names);
+        free(folder);
+    }
+}
+
+/* The rule of this project for conditions of a row: a vector comparison gives -1, a scalar one 1. Algorithm files must not
+ * know the difference. */
+static void algorithm_files_test_rows_through_pick(void **state)
+{
+    (void)state;
+    static const char *const algorithm[] = {"cl/softmax.cl", "cl/mask.cl", "cl/epilogue.cl", "cl/attention.cl", "cl/tile.cl"};
+    static const char *const words[] = {"any", "all", "get_local_id", "asm", "barrier", "fmax", "fmin"};
+    for (size_t i = 0; i < file_count; i++) {
+        for (size_t a = 0; a < COUNT_OF(algorithm); a++) {
+            if (strcmp(files[i].name, algorithm[a]) != 0) {
+                continue;
+            }
+            for (size_t j = 0; j < COUNT_OF(words); j++) {
+                const char *at = find_word(files[i].text, words[j]);
+                /* The kernel loop alone asks which work-item it is, to find its team. */
+                if (at != NULL && !(strcmp(files[i].name, "cl/attention.cl") == 0 && strcmp(words[j], "get_local_id") == 0)) {
+                    fail_msg("%s:%d: %s", files[i].name, line_of(files[i].text, at), words[j]);
+                }
+            }
+        }
+    }
+}
+
+/* R069: an embedded literal that a compiler refuses as too long. Files go in as bytes; none is so large that it wants
+ * splitting. */
+static void files_stay_small(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < file_count; i++) {
+        int lines = 0;
+        for (const char *c = files[i].text; *c != '\0'; c++) {
+            lines += *c == '\n';
+        }
+        if (lines > 600) {
+            fail_msg("%s has %d lines", files[i].name, lines);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(case_R066_float_literals_have_a_suffix), cmocka_unit_test(case_R066_no_double),
+        cmocka_unit_test(case_R099_qualifiers_have_underscores),  cmocka_unit_test(case_R072_kernel_parameters),
+        cmocka_unit_test(case_R103_no_extension_is_assumed),      cmocka_unit_test(case_R070_no_relaxed_math),
+        cmocka_unit_test(algorithm_files_test_rows_through_pick), cmocka_unit_test(files_stay_small),
+    };
+    return cmocka_run_group_tests(tests, load, unload);
+}

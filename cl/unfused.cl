@@ -138,9 +138,7 @@ FN void softmax_row(const launch_args *a, const block *b, int row, __global floa
     const float inverse = 1.0f / (l == 0.0f ? 1.0f : l);
     const long out = head_offset(a->scores, b, b->head) + (b->row0 + row) * a->scores.seq;
     for (int j = item * LANES; j < a->seq_kv; j += WORK_GROUP * LANES) {
-        const elem p = load_elem(s + j, a->seq_kv - j);
-        /* A hidden key weighs 0 even in a row whose sum is NaN. */
-        const elem weight = PICK(p == (elem)(0.0f), p, p * inverse);
+        const elem weight = load_elem(s + j, a->seq_kv - j) * inverse;
         store_elem(weight, s + j, a->seq_kv - j);
         if (a->has_scores) {
             for (int lane = 0; lane < min(LANES, a->seq_kv - j); lane++) {

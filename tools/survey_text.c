@@ -59,7 +59,7 @@ static char *number_text(const char *facts, const char *name, char *text, size_t
 
 /* Short-lived texts of one device's report. */
 struct scratch {
-    char a[512], b[512], c[512], row[1600];
+    char a[512], b[512], c[512], row[2048];
 };
 
 static void print_names(const char *facts, struct scratch *s)

@@ -4,6 +4,7 @@
 
 #include "half.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,7 +79,8 @@ static bool enqueue(struct session *s)
     call.seq_q = s->trial->seq_q;
     call.seq_kv = s->trial->seq_kv;
     call.offset = s->trial->offset;
-    call.scale = s->trial->scale;
+    if (!isnan(s->trial->scale)) /* otherwise the default that the plan has put there */
+        call.scale = s->trial->scale;
     if (clattn_enqueue(s->plan, s->queue, &call, 0, NULL, NULL, &error) != CLATTN_SUCCESS)
         return fail_library(s->result, &error);
     const cl_int code = clFinish(s->queue);

@@ -343,6 +343,10 @@ CLATTN_API clattn_status clattn_plan_source(const clattn_plan *plan, char *text,
 CLATTN_API clattn_status clattn_device_facts(cl_device_id device, const char *overrides, char *text, size_t size,
                                              size_t *needed, clattn_error *error);
 
+/* The name of engine number `index`, from 0 on in the order in which they are tried; NULL past the last. It lives as long as the
+ * library. */
+CLATTN_API const char *clattn_engine_name(size_t index);
+
 /* Programs built from source so far by this context. */
 CLATTN_API size_t clattn_context_build_count(const clattn_context *context);
 

@@ -58,7 +58,7 @@ FN void store_elem(elem x, __global float *p, int count)
 __kernel __attribute__((reqd_work_group_size(WORK_GROUP, 1, 1))) void unfused_scores(KERNEL_PARAMETERS)
 {
     DECLARE_PANELS(left, right)
-    elem acc[ACC_SIZE];
+    elem acc[ACC_SIZE], sums[ACC_SIZE];
     const int item = (int)get_local_id(0);
     const long group = (long)get_group_id(0);
     const int tiles_n = max(1, (args.seq_kv + BLOCK_N - 1) / BLOCK_N), tiles_m = (args.seq_q + BLOCK_M - 1) / BLOCK_M;
@@ -68,7 +68,7 @@ __kernel __attribute__((reqd_work_group_size(WORK_GROUP, 1, 1))) void unfused_sc
     const int rows = ROUND_UP(b.rows, ROWS * ITEMS);
     const long q_at = head_offset(args.q, &b, b.head) + b.row0 * args.q.seq;
     const long k_at = head_offset(args.k, &b, b.head / args.group) + key0 * args.k.seq;
-    clear_tile(acc);
+    FOR_ACC(i) { acc[i] = (elem)(0.0f); }
     for (int d = 0; d < HEAD_DIM; d += DEPTH) {
         const int depth = min(DEPTH, HEAD_DIM - d);
         const matrix q = {q_at + d * args.q.dim, args.q.seq, args.q.dim, b.rows, depth};
@@ -79,12 +79,13 @@ __kernel __attribute__((reqd_work_group_size(WORK_GROUP, 1, 1))) void unfused_sc
         multiply_panels(AS_FLOATS(left), right, acc, rows, depth, item);
         GROUP_BARRIER();
     }
+    FOR_ACC(i) { sums[i] = acc[i]; }
     for (int i = 0; i < ACC_SIZE; i++) {
         const int row = ACC_ROW(i, item), key = key0 + ACC_COL(i, item);
         if (row < b.rows && key < args.seq_kv) {
             const index keys = (index)(key) + LANE_NUMBERS;
             const index first = (index)(b.row0 + row + b.low), last = (index)(b.row0 + row + b.high);
-            const elem s = PICK((keys >= first) & (keys <= last), clamp_score(acc[i] * args.scale), (elem)(-INFINITY));
+            const elem s = PICK((keys >= first) & (keys <= last), clamp_score(sums[i] * args.scale), (elem)(-INFINITY));
             store_elem(s, workspace + matrix_row(&args, &b, row) + key, args.seq_kv - key);
         }
     }
@@ -175,7 +176,7 @@ FN float seen_product(const launch_args *a, __global const float *p, __global co
     return sum;
 }
 
-FN void store_output(const launch_args *a, const block *b, int col0, const elem *acc, __global const float *matrix_data,
+FN void store_output(const launch_args *a, const block *b, int col0, const elem *sums, __global const float *matrix_data,
                      __global const void *v_data, __global void *o_data, int item)
 {
     const long v_at = head_offset(a->v, b, b->head / a->group);
@@ -184,7 +185,7 @@ FN void store_output(const launch_args *a, const block *b, int col0, const elem 
         if (row < b->rows) {
             const long at = head_offset(a->o, b, b->head) + (b->row0 + row) * a->o.seq;
             for (int lane = 0; lane < min(LANES, HEAD_DIM_V - col); lane++) {
-                float x = LANE(acc[i], lane);
+                float x = LANE(sums[i], lane);
                 /* 0 * NaN is NaN: whether this one is a hidden key's is seen key by key. */
                 if (isnan(x)) {
                     x = seen_product(a, matrix_data + matrix_row(a, b, row), v_data, v_at + (col + lane) * a->v.dim);
@@ -199,7 +200,7 @@ FN void store_output(const launch_args *a, const block *b, int col0, const elem 
 __kernel __attribute__((reqd_work_group_size(WORK_GROUP, 1, 1))) void unfused_output(KERNEL_PARAMETERS)
 {
     DECLARE_PANELS(left, right)
-    elem acc[ACC_SIZE];
+    elem acc[ACC_SIZE], sums[ACC_SIZE];
     const int item = (int)get_local_id(0);
     const long group = (long)get_group_id(0);
     const int tiles_m = (args.seq_q + BLOCK_M - 1) / BLOCK_M;
@@ -208,7 +209,7 @@ __kernel __attribute__((reqd_work_group_size(WORK_GROUP, 1, 1))) void unfused_ou
     const int rows = ROUND_UP(b.rows, ROWS * ITEMS);
     const long v_at = head_offset(args.v, &b, b.head / args.group);
     for (int col0 = 0; col0 < HEAD_DIM_V; col0 += BLOCK_N) {
-        clear_tile(acc);
+        FOR_ACC(i) { acc[i] = (elem)(0.0f); }
         for (int j = 0; j < args.seq_kv; j += DEPTH) {
             const int depth = min(DEPTH, args.seq_kv - j);
             const matrix p = {matrix_row(&args, &b, 0) + j, args.seq_kv, 1, b.rows, depth};
@@ -219,6 +220,7 @@ __kernel __attribute__((reqd_work_group_size(WORK_GROUP, 1, 1))) void unfused_ou
             multiply_panels(AS_FLOATS(left), right, acc, rows, depth, item);
             GROUP_BARRIER();
         }
-        store_output(&args, &b, col0, acc, workspace, v_data, o_data, item);
+        FOR_ACC(i) { sums[i] = acc[i]; }
+        store_output(&args, &b, col0, sums, workspace, v_data, o_data, item);
     }
 }

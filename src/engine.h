@@ -18,6 +18,10 @@ struct config {
     int team;           /* of these, how many share one tile; divides work_group */
     size_t local_bytes; /* local memory that the text declares */
     bool packs_heads;   /* query heads of a group may share a tile's rows when there are few queries */
+    /* Keys of one chunk where few queries leave most of the device idle, a multiple of block_n; 0: keys are not split. Set by
+     * cla_choose_split. */
+    int chunk;
+    int merge_group, head_dim_v; /* for the launch that adds the chunks up */
     /* The engine's own numbers; what they mean is its affair, what they are called in kernel text too. */
     int rows_per_item, cols_per_item;
     int depth_chunk;        /* columns of Q and K in local memory at a time */

@@ -32,13 +32,26 @@ static cl_mem memory_of(const clattn_buffer *buffer)
 static clattn_status set_arguments(cl_kernel kernel, const clattn_call *call, cl_mem workspace, const struct launch_args *args,
                                    clattn_error *error)
 {
-    const cl_mem buffers[] = {memory_of(&call->q),
-                              memory_of(&call->k),
-                              memory_of(&call->v),
-                              memory_of(&call->o),
-                              args->has_lse ? memory_of(&call->lse) : NULL,
-                              args->has_scores ? memory_of(&call->scores) : NULL,
-                              workspace};
+    /* In the order of KERNEL_PARAMETERS in cl/args.cl. */
+    const cl_mem buffers[] = {
+        memory_of(&call->q),
+        memory_of(&call->k),
+        memory_of(&call->v),
+        memory_of(&call->o),
+        args->has_lse ? memory_of(&call->lse) : NULL,
+        args->has_scores ? memory_of(&call->scores) : NULL,
+        workspace,
+        args->has_mask ? memory_of(&call->mask) : NULL,
+        args->bias_type ? memory_of(&call->bias) : NULL,
+        args->has_factors ? memory_of(&call->bias_factors) : NULL,
+        args->has_slopes ? memory_of(&call->alibi) : NULL,
+        args->has_sinks ? memory_of(&call->sinks) : NULL,
+        args->q_lengths_type ? memory_of(&call->q_lengths) : NULL,
+        args->kv_lengths_type ? memory_of(&call->kv_lengths) : NULL,
+        args->starts_type ? memory_of(&call->q_starts) : NULL,
+        args->starts_type ? memory_of(&call->kv_starts) : NULL,
+        args->offsets_type ? memory_of(&call->offsets) : NULL,
+    };
     const cl_uint count = sizeof buffers / sizeof *buffers;
     cl_int code = CL_SUCCESS;
     for (cl_uint i = 0; i < count && code == CL_SUCCESS; i++)

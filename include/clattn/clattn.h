@@ -176,11 +176,18 @@ typedef struct clattn_tensor {
     int64_t stride_batch, stride_head, stride_seq, stride_dim;
 } clattn_tensor;
 
-/* Where the diagonal of causal (later: window and ALiBi) masks lies: `offset` is the key position of query 0. */
+/* Integers that a device buffer holds. */
+typedef enum clattn_integer {
+    CLATTN_NO_INTEGERS = 0, /* the buffer is absent */
+    CLATTN_INT32 = 1,
+    CLATTN_INT64 = 2,
+} clattn_integer;
+
+/* Where the diagonal of causal masks, windows and ALiBi lies: `offset` is the key position of query 0. */
 typedef enum clattn_corner {
     CLATTN_TOP_LEFT = 0,     /* offset 0: query i sees keys j <= i */
-    CLATTN_BOTTOM_RIGHT = 1, /* offset seq_kv - seq_q of the call: the last query sees every key; may be negative */
-    CLATTN_EXPLICIT = 2,     /* offset given by the caller: keys already in the cache before query 0 */
+    CLATTN_BOTTOM_RIGHT = 1, /* offset (keys - queries) of this sequence: the last query sees every key; may be negative */
+    CLATTN_EXPLICIT = 2,     /* offset given by the caller, one for all or one a sequence: keys in the cache before query 0 */
 } clattn_corner;
 
 /* The softmax weights (or scores) as a second output, by the unfused engine only. */
@@ -214,6 +221,37 @@ typedef struct clattn_problem {
         clattn_scores_kind kind;
         int64_t stride_batch, stride_head, stride_seq_q, stride_seq_kv;
     } scores;
+
+    /* Options. docs/semantics.md has a worked example of each. */
+    float softcap; /* 0: none. Otherwise scores become softcap * tanh(score / softcap), before bias and masks */
+    struct {       /* query i sees keys i + offset - left ... i + offset + right, both included; -1, as set by _init: open */
+        int64_t left, right;
+    } window;
+    struct { /* one byte a key, non-zero keeps it. Any stride may be 0 (broadcast) */
+        bool present;
+        int64_t columns; /* keys that it speaks of; the others are hidden. -1, as set by _init: all keys of the call */
+        int64_t stride_batch, stride_head, stride_seq_q, stride_seq_kv;
+    } mask;
+    struct { /* added to the scaled score; -inf hides the key. Any stride may be 0 (broadcast) */
+        bool present;
+        clattn_type type;
+        bool factors; /* call.bias_factors holds one float a query head that multiplies the bias */
+        int64_t columns;
+        int64_t stride_batch, stride_head, stride_seq_q, stride_seq_kv;
+    } bias;
+    struct { /* ALiBi: slope * |i + offset - j| is subtracted. fp32 slopes of query heads; strides may be 0 */
+        bool present;
+        int64_t stride_batch, stride_head;
+    } alibi;
+    bool sinks;                /* call.sinks holds one float a query head that joins the denominator of its rows only */
+    clattn_integer q_lengths;  /* call.q_lengths holds how many queries of each sequence are real; the others give 0 and -inf */
+    clattn_integer kv_lengths; /* call.kv_lengths: how many keys; corners count from these */
+    clattn_integer offsets;    /* call.offsets: one offset a sequence, with CLATTN_EXPLICIT */
+    struct {                   /* sequences behind each other along the sequence axis, `batch` of them, batch strides unused */
+        clattn_integer starts; /* call.q_starts and call.kv_starts hold batch + 1 cumulative row numbers each; seq_q and seq_kv are
+                                  the longest lengths: queries past them are not computed, keys past them not seen */
+        int64_t total_q, total_kv; /* rows of the packed tensors */
+    } packed;
 } clattn_problem;
 
 /* All sizes 0, all types fp32, scale unset, no option. */
@@ -300,11 +338,17 @@ typedef struct clattn_call {
     clattn_buffer workspace;      /* at least clattn_workspace_size bytes, not used by another call at the same time.
                                        NONE: the library makes one for this call and releases it behind it */
     int64_t batch, seq_q, seq_kv; /* at most the plan's bounds */
-    int64_t offset;               /* with CLATTN_EXPLICIT */
+    int64_t offset;               /* with CLATTN_EXPLICIT, unless problem.offsets */
     float scale;
+    int64_t window_left, window_right;  /* when the problem has a window; -1: open */
+    int64_t mask_columns, bias_columns; /* -1: all keys of the call */
+    clattn_buffer mask, bias;           /* of options: each when its part of the problem is present */
+    clattn_buffer bias_factors, alibi, sinks;
+    clattn_buffer q_lengths, kv_lengths, offsets; /* numbers in these buffers are not checked but made safe on the device */
+    clattn_buffer q_starts, kv_starts;
 } clattn_call;
 
-/* No buffers; batch, seq_q, seq_kv, offset and scale as in the plan's problem. */
+/* No buffers; numbers as in the plan's problem. */
 CLATTN_API void clattn_call_init_sized(clattn_call *call, size_t size, const clattn_plan *plan);
 static inline void clattn_call_init(clattn_call *call, const clattn_plan *plan)
 {

@@ -19,20 +19,18 @@ typedef struct {
     elem slope, factor;            /* in base two */
 } row_options;
 
-FN row_options row_options_of(const tile *t, const launch_args *a, const option_data *b, index rows)
+FN void row_options_find(row_options *o, const tile *t, const launch_args *a, const option_data *b, index rows)
 {
-    row_options o;
     for (int lane = 0; lane < LANES; lane++) {
         /* Rows past the last one are computed and not stored: they take the last one's options. */
         const int row = min(LANE_INDEX(rows, lane), t->rows - 1);
         const int query = tile_query(t, row), head = tile_head(t, row);
-        o.mask[lane] = a->mask.base + t->batch * a->mask.batch + head * a->mask.head + query * a->mask.seq;
-        o.bias[lane] = a->bias.base + t->batch * a->bias.batch + head * a->bias.head + query * a->bias.seq;
-        LANE(o.slope, lane) =
+        o->mask[lane] = a->mask.base + t->batch * a->mask.batch + head * a->mask.head + query * a->mask.seq;
+        o->bias[lane] = a->bias.base + t->batch * a->bias.batch + head * a->bias.head + query * a->bias.seq;
+        LANE(o->slope, lane) =
             a->has_slopes ? b->slopes[a->slopes.base + t->batch * a->slopes.batch + head * a->slopes.head] * LOG2_E : 0.0f;
-        LANE(o.factor, lane) = a->has_factors ? b->factors[a->factors + head] * LOG2_E : LOG2_E;
+        LANE(o->factor, lane) = a->has_factors ? b->factors[a->factors + head] * LOG2_E : LOG2_E;
     }
-    return o;
 }
 
 FN elem bias_of(const launch_args *a, const option_data *b, const row_options *o, int key)
@@ -97,7 +95,8 @@ FN void score_tile(engine *e, const tile *t, const launch_args *a, const option_
         const index query = t->pack == 1 ? row : row / t->pack;
         const index first = FIRST_KEY(t, query), last = LAST_KEY(t, query);
 #if SCORE_OPTIONS
-        const row_options options = row_options_of(t, a, b, row);
+        row_options options;
+        row_options_find(&options, t, a, b, row);
 #endif
         FOR_S_COLS(c)
         {

@@ -10,18 +10,16 @@ typedef struct {
     int low, high;
 } block;
 
-FN block block_at(const launch_args *a, const option_data *options, long head_of_batch, int row0, int max_rows)
+FN void block_decode(block *b, const launch_args *a, const option_data *options, long head_of_batch, int row0, int max_rows)
 {
-    block b;
     tile t;
-    b.batch = (int)(head_of_batch / a->heads_q);
-    b.head = (int)(head_of_batch % a->heads_q);
-    b.row0 = row0;
-    b.rows = min(max_rows, a->seq_q - row0);
-    tile_sequence(&t, a, options, b.batch);
-    b.low = t.diagonal_low;
-    b.high = t.diagonal_high;
-    return b;
+    b->batch = (int)(head_of_batch / a->heads_q);
+    b->head = (int)(head_of_batch % a->heads_q);
+    b->row0 = row0;
+    b->rows = min(max_rows, a->seq_q - row0);
+    tile_sequence(&t, a, options, b->batch);
+    b->low = t.diagonal_low;
+    b->high = t.diagonal_high;
 }
 
 FN long head_offset(const tensor_view v, const block *b, int head) { return v.base + b->batch * v.batch + head * v.head; }
@@ -61,16 +59,17 @@ __kernel __attribute__((reqd_work_group_size(WORK_GROUP, 1, 1))) void unfused_sc
 {
     const option_data options = OPTION_DATA;
     DECLARE_PANELS(left, right)
-    elem acc[ACC_SIZE];
+    elem acc[ACC_SIZE], sums[ACC_SIZE];
     const int item = (int)get_local_id(0);
     const long group = (long)get_group_id(0);
     const int tiles_n = max(1, (args.seq_kv + BLOCK_N - 1) / BLOCK_N), tiles_m = (args.seq_q + BLOCK_M - 1) / BLOCK_M;
     const int key0 = (int)(group % tiles_n) * BLOCK_N;
-    const block b = block_at(&args, &options, group / tiles_n / tiles_m, (int)(group / tiles_n % tiles_m) * BLOCK_M, BLOCK_M);
+    block b;
+    block_decode(&b, &args, &options, group / tiles_n / tiles_m, (int)(group / tiles_n % tiles_m) * BLOCK_M, BLOCK_M);
     const int rows = ROUND_UP(b.rows, ROWS * ITEMS);
     const long q_at = head_offset(args.q, &b, b.head) + b.row0 * args.q.seq;
     const long k_at = head_offset(args.k, &b, b.head / args.group) + key0 * args.k.seq;
-    clear_tile(acc);
+    FOR_ACC(i) { acc[i] = (elem)(0.0f); }
     for (int d = 0; d < HEAD_DIM; d += DEPTH) {
         const int depth = min(DEPTH, HEAD_DIM - d);
         const matrix q = {q_at + d * args.q.dim, args.q.seq, args.q.dim, b.rows, depth};
@@ -81,12 +80,13 @@ __kernel __attribute__((reqd_work_group_size(WORK_GROUP, 1, 1))) void unfused_sc
         multiply_panels(AS_FLOATS(left), right, acc, rows, depth, item);
         GROUP_BARRIER();
     }
+    FOR_ACC(i) { sums[i] = acc[i]; }
     for (int i = 0; i < ACC_SIZE; i++) {
         const int row = ACC_ROW(i, item), key = key0 + ACC_COL(i, item);
         if (row < b.rows && key < args.seq_kv) {
             const index keys = (index)(key) + LANE_NUMBERS;
             const index first = (index)(b.row0 + row + b.low), last = (index)(b.row0 + row + b.high);
-            const elem s = PICK((keys >= first) & (keys <= last), clamp_score(acc[i] * args.scale), (elem)(-INFINITY));
+            const elem s = PICK((keys >= first) & (keys <= last), clamp_score(sums[i] * args.scale), (elem)(-INFINITY));
             store_elem(s, workspace + matrix_row(&args, &b, row) + key, args.seq_kv - key);
         }
     }
@@ -159,7 +159,8 @@ __kernel __attribute__((reqd_work_group_size(WORK_GROUP, 1, 1))) void unfused_so
     PANEL float shared[WORK_GROUP];
     const int blocks = (args.seq_q + SOFTMAX_ROWS - 1) / SOFTMAX_ROWS;
     const long group = (long)get_group_id(0);
-    const block b = block_at(&args, &options, group / blocks, (int)(group % blocks) * SOFTMAX_ROWS, SOFTMAX_ROWS);
+    block b;
+    block_decode(&b, &args, &options, group / blocks, (int)(group % blocks) * SOFTMAX_ROWS, SOFTMAX_ROWS);
     for (int row = 0; row < b.rows; row++) {
         softmax_row(&args, &b, row, workspace, lse_data, scores_data, shared, (int)get_local_id(0));
     }
@@ -177,7 +178,7 @@ FN float seen_product(const launch_args *a, __global const float *p, __global co
     return sum;
 }
 
-FN void store_output(const launch_args *a, const block *b, int col0, const elem *acc, __global const float *matrix_data,
+FN void store_output(const launch_args *a, const block *b, int col0, const elem *sums, __global const float *matrix_data,
                      __global const void *v_data, __global void *o_data, int item)
 {
     const long v_at = head_offset(a->v, b, b->head / a->group);
@@ -186,7 +187,7 @@ FN void store_output(const launch_args *a, const block *b, int col0, const elem 
         if (row < b->rows) {
             const long at = head_offset(a->o, b, b->head) + (b->row0 + row) * a->o.seq;
             for (int lane = 0; lane < min(LANES, HEAD_DIM_V - col); lane++) {
-                float x = LANE(acc[i], lane);
+                float x = LANE(sums[i], lane);
                 /* 0 * NaN is NaN: whether this one is a hidden key's is seen key by key. */
                 if (isnan(x)) {
                     x = seen_product(a, matrix_data + matrix_row(a, b, row), v_data, v_at + (col + lane) * a->v.dim);
@@ -202,15 +203,16 @@ __kernel __attribute__((reqd_work_group_size(WORK_GROUP, 1, 1))) void unfused_ou
 {
     const option_data options = OPTION_DATA;
     DECLARE_PANELS(left, right)
-    elem acc[ACC_SIZE];
+    elem acc[ACC_SIZE], sums[ACC_SIZE];
     const int item = (int)get_local_id(0);
     const long group = (long)get_group_id(0);
     const int tiles_m = (args.seq_q + BLOCK_M - 1) / BLOCK_M;
-    const block b = block_at(&args, &options, group / tiles_m, (int)(group % tiles_m) * BLOCK_M, BLOCK_M);
+    block b;
+    block_decode(&b, &args, &options, group / tiles_m, (int)(group % tiles_m) * BLOCK_M, BLOCK_M);
     const int rows = ROUND_UP(b.rows, ROWS * ITEMS);
     const long v_at = head_offset(args.v, &b, b.head / args.group);
     for (int col0 = 0; col0 < HEAD_DIM_V; col0 += BLOCK_N) {
-        clear_tile(acc);
+        FOR_ACC(i) { acc[i] = (elem)(0.0f); }
         for (int j = 0; j < args.seq_kv; j += DEPTH) {
             const int depth = min(DEPTH, args.seq_kv - j);
             const matrix p = {matrix_row(&args, &b, 0) + j, args.seq_kv, 1, b.rows, depth};
@@ -221,6 +223,7 @@ __kernel __attribute__((reqd_work_group_size(WORK_GROUP, 1, 1))) void unfused_ou
             multiply_panels(AS_FLOATS(left), right, acc, rows, depth, item);
             GROUP_BARRIER();
         }
-        store_output(&args, &b, col0, acc, workspace, v_data, o_data, item);
+        FOR_ACC(i) { sums[i] = acc[i]; }
+        store_output(&args, &b, col0, sums, workspace, v_data, o_data, item);
     }
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The engine table: one row an engine, the fastest where it serves first. */
+#define CLATTN_EXPERIMENTAL
 #include "engine.h"
 
 #include <stdarg.h>
@@ -7,6 +8,7 @@
 #include <string.h>
 
 const struct engine *const cla_engines[] = {
+    &cla_engine_simt,
     &cla_engine_reference,
     &cla_engine_unfused,
 };
@@ -19,6 +21,8 @@ const struct engine *cla_engine_find(const char *name)
             return cla_engines[i];
     return NULL;
 }
+
+const char *clattn_engine_name(size_t index) { return index < cla_engine_count ? cla_engines[index]->name : NULL; }
 
 bool cla_decline(char *why, size_t size, const char *format, ...)
 {

@@ -4,13 +4,14 @@
 
 #include "half.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { BUFFERS = 6, INPUT_BUFFERS = 3 };
 
-struct session {
+struct run {
     clattn_context *context;
     cl_command_queue queue;
     clattn_plan *plan;
@@ -25,7 +26,7 @@ static const char *const tensor_names[BUFFERS] = {"q", "k", "v", "o", "lse", "we
 
 static size_t bytes_of(const struct trial_tensor *t) { return (size_t)t->count * storage_size(t->type); }
 
-static bool fail_cl(struct session *s, const char *call, cl_int code)
+static bool fail_cl(struct run *s, const char *call, cl_int code)
 {
     s->result->status = CLATTN_OPENCL;
     snprintf(s->result->message, sizeof s->result->message, "%s gave %d", call, (int)code);
@@ -40,7 +41,7 @@ static bool fail_library(struct trial_result *result, const clattn_error *error)
     return false;
 }
 
-static bool upload(struct session *s)
+static bool upload(struct run *s)
 {
     for (int i = 0; i < BUFFERS; i++) {
         cl_int code;
@@ -55,14 +56,14 @@ static bool upload(struct session *s)
     return true;
 }
 
-static clattn_buffer buffer_of(const struct session *s, int i)
+static clattn_buffer buffer_of(const struct run *s, int i)
 {
     if (!s->mems[i])
         return (clattn_buffer){CLATTN_BUFFER_NONE, NULL, 0};
     return clattn_mem(s->mems[i], (size_t)s->tensors[i]->origin * storage_size(s->tensors[i]->type));
 }
 
-static bool enqueue(struct session *s)
+static bool enqueue(struct run *s)
 {
     clattn_error error;
     clattn_call call;
@@ -78,7 +79,8 @@ static bool enqueue(struct session *s)
     call.seq_q = s->trial->seq_q;
     call.seq_kv = s->trial->seq_kv;
     call.offset = s->trial->offset;
-    call.scale = s->trial->scale;
+    if (!isnan(s->trial->scale)) /* otherwise the default that the plan has put there */
+        call.scale = s->trial->scale;
     if (clattn_enqueue(s->plan, s->queue, &call, 0, NULL, NULL, &error) != CLATTN_SUCCESS)
         return fail_library(s->result, &error);
     const cl_int code = clFinish(s->queue);
@@ -86,14 +88,14 @@ static bool enqueue(struct session *s)
 }
 
 /* Reads buffer i into host memory of its size. */
-static bool download(struct session *s, int i, void *into)
+static bool download(struct run *s, int i, void *into)
 {
     const cl_int code = clEnqueueReadBuffer(s->queue, s->mems[i], CL_TRUE, 0, bytes_of(s->tensors[i]), into, 0, NULL, NULL);
     return code == CL_SUCCESS || fail_cl(s, "clEnqueueReadBuffer", code);
 }
 
 /* Buffer i as it is now must equal what the host holds. */
-static bool unchanged(struct session *s, int i, const char *complaint)
+static bool unchanged(struct run *s, int i, const char *complaint)
 {
     const size_t bytes = bytes_of(s->tensors[i]);
     void *now = malloc(bytes);
@@ -107,7 +109,7 @@ static bool unchanged(struct session *s, int i, const char *complaint)
 }
 
 /* Outputs are poisoned again before each further run, so that one that does nothing shows. */
-static bool run_again(struct session *s)
+static bool run_again(struct run *s)
 {
     for (int i = INPUT_BUFFERS; i < BUFFERS; i++) {
         if (!s->mems[i])
@@ -131,7 +133,7 @@ static bool run_again(struct session *s)
     return true;
 }
 
-static bool launch(struct session *s)
+static bool launch(struct run *s)
 {
     if (!upload(s) || !enqueue(s))
         return false;
@@ -150,7 +152,7 @@ static bool launch(struct session *s)
 bool trial_launch(clattn_context *context, cl_command_queue queue, clattn_plan *plan, const struct trial *trial,
                   struct trial_data *data, struct trial_result *result)
 {
-    struct session s = {
+    struct run s = {
         context, queue, plan, trial, data, result, {&data->q, &data->k, &data->v, &data->o, &data->lse, &data->scores}, {0}};
     memset(result, 0, sizeof *result);
     snprintf(result->engine, sizeof result->engine, "%s", clattn_plan_engine(plan));

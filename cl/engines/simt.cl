@@ -9,11 +9,22 @@
  *
  *        local memory   [ Q, whole ] [ P ] [ slot ] [ slot ]        all in float4, rows padded to an odd number of them
  *
- * A key block is a stream of chunks: K_CHUNKS times DEPTH_CHUNK columns of K (with those of Q, unless Q is resident), then V_CHUNKS
- * times VALUE_CHUNK rows of V. With two slots the next chunk, of this or the next block, is on its way while one is multiplied, and
- * a chunk costs one barrier; with one slot it costs two.
+ * A key block is a stream of chunks: K_CHUNKS times DEPTH_CHUNK columns of K (with those of Q, unless Q is resident), then
+ * V_CHUNKS times VALUE_CHUNK rows of V. With two slots the next chunk, of this or the next block, is on its way while one is
+ * multiplied, and a chunk costs one barrier; with one slot it costs two.
  */
 #define LANES 1
+/* Register arrays are indexed by constants where loops over them are unrolled. A CPU has no such arrays, and its compiler would
+ * take seconds over the unrolled text. */
+#ifdef KEEP_LOOPS
+#define UNROLL_REGISTERS
+#define UNROLL_FEW
+#define UNROLL_LOADS
+#else
+#define UNROLL_REGISTERS UNROLL
+#define UNROLL_FEW _Pragma("unroll 2")
+#define UNROLL_LOADS _Pragma("unroll 8")
+#endif
 #define ITEMS_X (BLOCK_N / COLS_PER_ITEM)
 #define ITEMS_Y (WORK_GROUP / ITEMS_X)
 #if BLOCK_M != ITEMS_Y * ROWS_PER_ITEM || TEAM != WORK_GROUP
@@ -77,10 +88,10 @@ typedef float v_vector;
 #define S_ROWS ROWS_PER_ITEM
 #define S_COLS COLS_PER_ITEM
 #define O_COLS (O_VECTORS * V_VECTOR)
-#define FOR_ROWS(r) UNROLL for (int r = 0; r < S_ROWS; r++)
-#define FOR_S_COLS(c) UNROLL for (int c = 0; c < S_COLS; c++)
-#define FOR_O_COLS(c) UNROLL for (int c = 0; c < O_COLS; c++)
-#define FOR_O_VECTORS(j) UNROLL for (int j = 0; j < O_VECTORS; j++)
+#define FOR_ROWS(r) UNROLL_REGISTERS for (int r = 0; r < S_ROWS; r++)
+#define FOR_S_COLS(c) UNROLL_REGISTERS for (int c = 0; c < S_COLS; c++)
+#define FOR_O_COLS(c) UNROLL_REGISTERS for (int c = 0; c < O_COLS; c++)
+#define FOR_O_VECTORS(j) UNROLL_REGISTERS for (int j = 0; j < O_VECTORS; j++)
 #define O_AT(e, r, c) (((float *)&(e)->o[r][(c) / V_VECTOR])[(c) % V_VECTOR])
 #define S_GET(e, r, c) (e)->s[r][c]
 #define S_SET(e, r, c, x) (e)->s[r][c] = (x)
@@ -216,7 +227,7 @@ FN void store_p(const engine *e)
     FOR_ROWS(r)
     {
         __local float *row = p + r * ITEMS_Y * P_STRIDE * 4;
-        UNROLL
+        UNROLL_REGISTERS
         for (int c = 0; c < S_COLS; c += P_VECTOR) {
 #if P_VECTOR == 4
             *(__local float4 *)(row + c) = (float4)(e->s[r][c], e->s[r][c + 1], e->s[r][c + 2], e->s[r][c + 3]);
@@ -237,7 +248,7 @@ FN void product_pv(engine *e, __local const float4 *p, __local const float4 *val
     UNROLL_FEW
     for (int n = 0; n < VALUE_CHUNK / 4; n++) {
         v_vector b[4][O_VECTORS];
-        UNROLL
+        UNROLL_REGISTERS
         for (int i = 0; i < 4; i++) {
             FOR_O_VECTORS(j) { b[i][j] = v[(4 * n + i) * (V_STRIDE * 4 / V_VECTOR) + j * ITEMS_X]; }
         }
@@ -275,7 +286,7 @@ FN float from_neighbour(float x, int distance)
 }
 FN void engine_fold_max(engine *e, elem *x)
 {
-    UNROLL
+    UNROLL_REGISTERS
     for (int distance = 1; distance < ITEMS_X; distance *= 2) {
         FOR_ROWS(r)
         {
@@ -286,7 +297,7 @@ FN void engine_fold_max(engine *e, elem *x)
 }
 FN void engine_fold_sum(engine *e, elem *x)
 {
-    UNROLL
+    UNROLL_REGISTERS
     for (int distance = 1; distance < ITEMS_X; distance *= 2) {
         FOR_ROWS(r) { x[r] += from_neighbour(x[r], distance); }
     }

@@ -9,9 +9,6 @@
 #define WALK_ROWS_BY_FOUR 2 /* four elements of a row at a time, aligned */
 #define WALK_COLS_BY_FOUR 3
 
-#define UNROLL_FEW _Pragma("unroll 2")
-#define UNROLL_LOADS _Pragma("unroll 8")
-
 #ifdef COPY_ASM
 FN void copy_quad(__local float4 *to, __global const void *from, int there)
 {
@@ -71,19 +68,19 @@ FN long matrix_row(const matrix *m, int row)
     return m->at + (m->pack == 1 ? row * m->row_step : row / m->pack * m->row_step + row % m->pack * m->head_step);
 }
 
-/* Row r of a piece lies at place r % deal * (rows / deal) + r / deal: dealt out, so that the `deal` neighbours that one work-item of
- * the product reads are far apart and what neighbouring work-items read at once is near. */
+/* Row r of a piece lies at place r % deal * (rows / deal) + r / deal: dealt out, so that the `deal` neighbours that one
+ * work-item of the product reads are far apart and what neighbouring work-items read at once is near. */
 #define PLACE(r) ((r) % deal * (rows / deal) + (r) / deal)
 
-FN void stage_by_one(__local float *to, const matrix *m, int type, int deal, int rows, int cols, int stride, int width, int row0,
-                     int first, int last, int col0)
+FN void stage_by_one(__local float *to, const matrix *m, int type, int deal, int rows, int cols, int stride, int width,
+                     int row0, int first, int last, int col0)
 {
     /* Along a column eight at a time: a whole sector of memory, at most eight ways in conflict in local memory. */
     const int along_cols = STAGE_WALKS != 1 && m->walk == WALK_COLS;
+    const int together = rows % 8 == 0 ? 8 : 4;
     for (int i = (int)get_local_id(0); i < rows * cols; i += WORK_GROUP) {
-        const int in_eight = i % 8 + i / (8 * cols) * 8;
-        const int r = along_cols ? in_eight : i / cols;
-        const int c = along_cols ? i / 8 % cols : i % cols;
+        const int r = along_cols ? i % together + i / (together * cols) * together : i / cols;
+        const int c = along_cols ? i / together % cols : i % cols;
         const int row = row0 + r, col = col0 + c;
         float x = 0.0f;
         if (row >= first && row < last && col < width) {
@@ -93,8 +90,8 @@ FN void stage_by_one(__local float *to, const matrix *m, int type, int deal, int
     }
 }
 
-FN void stage_rows_by_four(__local float4 *to, const matrix *m, int type, int deal, int rows, int cols, int stride, int width, int row0,
-                           int first, int last, int col0)
+FN void stage_rows_by_four(__local float4 *to, const matrix *m, int type, int deal, int rows, int cols, int stride, int width,
+                           int row0, int first, int last, int col0)
 {
     const int quads = cols / 4, count = rows * quads;
     UNROLL_LOADS
@@ -128,8 +125,8 @@ FN void stage_rows_by_four(__local float4 *to, const matrix *m, int type, int de
     }
 }
 
-FN void stage_cols_by_four(__local float *to, const matrix *m, int type, int deal, int rows, int cols, int stride, int width, int row0,
-                           int first, int last, int col0)
+FN void stage_cols_by_four(__local float *to, const matrix *m, int type, int deal, int rows, int cols, int stride, int width,
+                           int row0, int first, int last, int col0)
 {
     /* Groups of up to four quads (64 bytes of fp32) along a column, then the next column. */
     const int together = rows % 16 == 0 ? 4 : 1, count = rows / 4 * cols;
@@ -146,13 +143,13 @@ FN void stage_cols_by_four(__local float *to, const matrix *m, int type, int dea
                     const float4 y = load_four(type, m->data, at);
                     x[0] = y.x, x[1] = y.y, x[2] = y.z, x[3] = y.w;
                 } else {
-                    UNROLL
+                    UNROLL_REGISTERS
                     for (int j = 0; j < 4; j++) {
                         x[j] = row + j >= first && row + j < last ? load_one(type, m->data, at + j) : 0.0f;
                     }
                 }
             }
-            UNROLL
+            UNROLL_REGISTERS
             for (int j = 0; j < 4; j++) {
                 to[PLACE(r + j) * stride * 4 + c] = x[j];
             }
@@ -160,10 +157,10 @@ FN void stage_cols_by_four(__local float *to, const matrix *m, int type, int dea
     }
 }
 
-/* Rows [row0, row0 + rows) and columns [col0, col0 + cols) of the matrix; rows outside [first, last) and columns past `width` are 0.
- * rows, cols, stride (in float4), deal, type and width are constants where this is inlined. */
-FN void stage(__local float4 *to, const matrix *m, int type, int deal, int rows, int cols, int stride, int width, int row0, int first,
-              int last, int col0)
+/* Rows [row0, row0 + rows) and columns [col0, col0 + cols) of the matrix; rows outside [first, last) and columns past `width`
+ * are 0. rows, cols, stride (in float4), deal, type and width are constants where this is inlined. */
+FN void stage(__local float4 *to, const matrix *m, int type, int deal, int rows, int cols, int stride, int width, int row0,
+              int first, int last, int col0)
 {
 #if STAGE_WALKS >= 1
     if (m->walk == WALK_ROWS_BY_FOUR) {

@@ -72,12 +72,12 @@
 #define LOAD_ELEM(p) vload16(0, p)
 #endif
 
-FN void clear_tile(elem *acc)
-{
-    for (int i = 0; i < ACC_SIZE; i++) {
-        acc[i] = (elem)(0.0f);
-    }
-}
+/* One micro-tile stays in registers for as long as every index to it is a constant; many live in memory anyway. */
+#if STEPS_M * STEPS_N == 1
+#define FOR_ACC(i) UNROLL for (int i = 0; i < ACC_SIZE; i++)
+#else
+#define FOR_ACC(i) for (int i = 0; i < ACC_SIZE; i++)
+#endif
 
 /* A matrix in memory: element (outer, inner) stands at `at + outer * outer_stride + inner * inner_stride`. */
 typedef struct {

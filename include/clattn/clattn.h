@@ -274,9 +274,10 @@ typedef struct clattn_plan clattn_plan;
 
 typedef struct clattn_plan_options {
     size_t struct_size;
-    const char
-        *engine;       /* only this one, by the name that `clattn info` shows, "unfused" included; NULL: the best that serves */
+    const char *engine; /* only this one, by the name that `clattn info` shows, "unfused" included; NULL: the best that serves */
     const char *avoid; /* names to pass over, separated by commas; NULL: none */
+    int64_t chunk;     /* where few queries meet many keys: keys of one chunk, rounded up to whole tiles. 0: the library's
+                          choice, which depends on the problem alone; -1: keys are never split */
 } clattn_plan_options; /* the environment variables CLATTN_ENGINE and CLATTN_AVOID, if set, take their place */
 
 CLATTN_API void clattn_plan_options_init_sized(clattn_plan_options *options, size_t size);
@@ -386,6 +387,10 @@ CLATTN_API clattn_status clattn_plan_source(const clattn_plan *plan, char *text,
 /* Facts text of a device without making a context of it; overrides may be NULL. */
 CLATTN_API clattn_status clattn_device_facts(cl_device_id device, const char *overrides, char *text, size_t size,
                                              size_t *needed, clattn_error *error);
+
+/* The name of engine number `index`, from 0 on in the order in which they are tried; NULL past the last. It lives as long as the
+ * library. */
+CLATTN_API const char *clattn_engine_name(size_t index);
 
 /* Programs built from source so far by this context. */
 CLATTN_API size_t clattn_context_build_count(const clattn_context *context);

@@ -198,6 +198,8 @@ static void defines(const struct facts *facts, const clattn_problem *problem, co
     const bool rows_only = config->vector_k == 4 && config->vector_v == 4 && !config->transposed;
     const int walks = rows_only ? 1 : config->vector_k == 4 || config->vector_v == 4 ? 2 : 0;
     cla_text_add(out, "#define COLS_PER_ITEM %d\n#define DEPTH_CHUNK %d\n", config->cols_per_item, config->depth_chunk);
+    if (facts->device_kind == DEVICE_CPU)
+        cla_text_add(out, "#define KEEP_LOOPS\n");
     cla_text_add(out, "#define LOCAL_BYTES %zu\n", config->local_bytes);
     if (facts->nv_compute)
         cla_text_add(out, "#define NVIDIA_PTX %" PRIu64 "\n", facts->nv_compute);

@@ -72,7 +72,7 @@ static size_t configs(const struct facts *facts, const clattn_problem *problem, 
     static const struct tile_choice wide[] = {
         {256, 8, 4, 1, 1, 16}, {64, 8, 4, 1, 1, 16}, {64, 4, 2, 1, 1, 16}, {16, 4, 2, 1, 1, 4}, {1, 4, 2, 8, 4, 16},
     };
-    static const struct tile_choice single[] = {{1, 8, 2, 16, 2, 64}, {1, 4, 2, 4, 1, 16}};
+    static const struct tile_choice single[] = {{1, 8, 2, 8, 2, 64}, {1, 4, 2, 4, 1, 16}};
     const bool is_cpu = facts->device_kind == DEVICE_CPU || facts->local_mem_is_global;
     const struct tile_choice *choices = is_cpu ? single : wide;
     const size_t choice_count = is_cpu ? sizeof single / sizeof *single : sizeof wide / sizeof *wide;

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * clattn check: the test matrix on the user's own device. */
+#define CLATTN_EXPERIMENTAL
+#include "cli.h"
+#include "matrix.h"
+#include "session.h"
+#include "trial.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SHOWN_FAILURES = 3, DEFAULT_SEED = 1 };
+
+struct tally {
+    size_t passed, failed, declined;
+    double worst_share, worst_error; /* largest share of an allowed error, and the error in O there */
+};
+
+struct check {
+    const char *device; /* as the user named it, or NULL */
+    struct session session;
+    clattn_context *emulated; /* a second context, with device facts changed */
+    char override[96];        /* those facts */
+    size_t builds;            /* of emulated contexts that are gone */
+    const char *engine;
+    bool full, progress;
+    uint64_t seed;
+    size_t done, planned; /* trials of the group at hand */
+    struct tally group, total;
+    int code; /* CLI_OK, or why everything stops */
+};
+
+static void log_nothing(void *user, clattn_log_level level, const char *text) { (void)user, (void)level, (void)text; }
+
+/* The context whose facts are changed that way; it shares OpenCL's context and queue with the plain one. NULL: check->code is
+ * set. */
+static clattn_context *context_for(struct check *check, const char *override)
+{
+    clattn_context *plain = check->session.context;
+    clattn_context_options options;
+    clattn_error error;
+    if (override[0] == '\0')
+        return plain;
+    if (check->emulated && strcmp(check->override, override) == 0)
+        return check->emulated;
+    if (check->emulated)
+        check->builds += clattn_context_build_count(check->emulated);
+    clattn_context_destroy(check->emulated);
+    check->emulated = NULL;
+    snprintf(check->override, sizeof check->override, "%s", override);
+    clattn_context_options_init(&options);
+    clattn_error_init(&error);
+    options.overrides = override;
+    options.log = log_nothing;
+    if (clattn_context_create(clattn_context_cl(plain), clattn_context_device(plain), &options, &check->emulated, &error) !=
+        CLATTN_SUCCESS)
+        check->code = cli_fail_library("check", &error);
+    return check->emulated;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- results */
+
+static double share(double error, double bound) { return error == 0.0 ? 0.0 : error / bound; }
+
+static double largest_share(const struct trial_result *r)
+{
+    const double shares[] = {share(r->max_error, r->bound), share(r->rel_error, r->rel_bound),
+                             share(r->lse_error, r->lse_bound), share(r->weights_error, r->weights_bound)};
+    double largest = 0.0;
+    for (size_t i = 0; i < sizeof shares / sizeof *shares; i++)
+        largest = shares[i] > largest ? shares[i] : largest;
+    return largest;
+}
+
+static void clear_progress(const struct check *check)
+{
+    if (check->progress)
+        fprintf(stderr, "\r%60s\r", "");
+}
+
+static void show_progress(const struct check *check, const char *group)
+{
+    if (check->progress)
+        fprintf(stderr, "\r%-10s %-16s %6zu of %zu", check->engine, group, check->done, check->planned);
+}
+
+static void print_failure(const struct check *check, const struct trial *trial, const struct trial_result *result)
+{
+    char shape[512];
+    trial_print(trial, shape, sizeof shape);
+    clear_progress(check);
+    printf("  FAILED  %s\n          %s\n          again: clattn check", shape, result->message);
+    if (check->device)
+        printf(" --device \"%s\"", check->device);
+    printf(" --engine %s --shape \"%s\"\n", check->engine, shape);
+    fflush(stdout);
+}
+
+static void count(struct tally *tally, const struct trial_result *result)
+{
+    const double worst = largest_share(result);
+    if (result->status == CLATTN_UNSUPPORTED) {
+        tally->declined++;
+        return;
+    }
+    result->ok ? tally->passed++ : tally->failed++;
+    if (result->status == CLATTN_SUCCESS && worst > tally->worst_share) {
+        tally->worst_share = worst;
+        tally->worst_error = result->max_error;
+    }
+}
+
+static void add(struct tally *total, const struct tally *part)
+{
+    total->passed += part->passed;
+    total->failed += part->failed;
+    total->declined += part->declined;
+}
+
+static void print_group(const struct check *check, const struct matrix_group *group)
+{
+    const struct tally *t = &check->group;
+    clear_progress(check);
+    printf("%-10s %-16s %7zu passed %5zu failed", check->engine, group->name, t->passed, t->failed);
+    if (t->passed + t->failed > 0)
+        printf("   worst error %8.1e, %3.0f%% of what is allowed", t->worst_error, 100.0 * t->worst_share);
+    if (t->declined > 0)
+        printf("   %zu not served", t->declined);
+    printf("\n");
+    fflush(stdout);
+}
+
+/* -------------------------------------------------------------------------------------------------------------- trials */
+
+/* Runs one trial on the engine at hand. False: everything stops, for the reason in check->code. */
+static bool run(struct check *check, const struct trial *trial, struct trial_result *result)
+{
+    clattn_context *context = context_for(check, trial->override);
+    if (!context)
+        return false;
+    trial_run_engine(context, check->session.queue, check->engine, trial, result);
+    if (result->status == CLATTN_DEVICE_LOST) {
+        print_failure(check, trial, result);
+        check->code = cli_fail("check", CLI_FAILED, NULL, "the device failed and cannot be used any more: %s", result->message);
+    }
+    return check->code == CLI_OK;
+}
+
+static bool visit(void *user, const struct matrix_group *group, const char *text)
+{
+    struct check *check = user;
+    struct trial trial;
+    struct trial_result result;
+    clattn_error error;
+    clattn_error_init(&error);
+    show_progress(check, group->name);
+    if (trial_parse(text, &trial, &error) != CLATTN_SUCCESS) {
+        check->code = cli_fail_library("check", &error);
+        return false;
+    }
+    if (!run(check, &trial, &result))
+        return false;
+    check->done++;
+    count(&check->group, &result);
+    if (!result.ok && result.status != CLATTN_UNSUPPORTED && check->group.failed <= SHOWN_FAILURES)
+        print_failure(check, &trial, &result);
+    return true;
+}
+
+static void run_group(struct check *check, const struct matrix_group *group)
+{
+    memset(&check->group, 0, sizeof check->group);
+    check->done = 0;
+    check->planned = matrix_count(group, check->full);
+    matrix_walk(group, check->full, check->seed, visit, check);
+    print_group(check, group);
+    add(&check->total, &check->group);
+}
+
+static void run_shape(struct check *check, const struct trial *trial)
+{
+    struct trial_result r;
+    memset(&check->group, 0, sizeof check->group);
+    if (!run(check, trial, &r))
+        return;
+    count(&check->group, &r);
+    add(&check->total, &check->group);
+    if (r.status == CLATTN_UNSUPPORTED) {
+        printf("%-10s not served: %s\n", check->engine, r.message);
+        return;
+    }
+    printf("%-10s %s   O: error %.2e of %.2e allowed, relative %.2e of %.2e", check->engine, r.ok ? "passed" : "FAILED",
+           r.max_error, r.bound, r.rel_error, r.rel_bound);
+    if (trial->problem.lse.present)
+        printf("; LSE: %.2e of %.2e", r.lse_error, r.lse_bound);
+    printf("; %" PRId64 " rows\n", r.rows_checked);
+    if (!r.ok)
+        print_failure(check, trial, &r);
+}
+
+/* ------------------------------------------------------------------------------------------------------------- command */
+
+static bool print_text(void *user, const struct matrix_group *group, const char *text)
+{
+    (void)user;
+    printf("%-16s %s\n", group->name, text);
+    return true;
+}
+
+static bool is_chosen(const struct cli_list *list, const char *name)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (strcmp(list->items[i], name) == 0)
+            return true;
+    return list->count == 0;
+}
+
+/* Names the user gave must exist, or the check would pass by doing nothing. */
+static int refuse_unknown(const struct cli_list *engines, const struct cli_list *groups)
+{
+    const char *names[CLI_LIST_MAX];
+    size_t count_names = 0;
+    while (count_names < CLI_LIST_MAX && clattn_engine_name(count_names)) {
+        names[count_names] = clattn_engine_name(count_names);
+        count_names++;
+    }
+    for (size_t i = 0; i < engines->count; i++) {
+        bool known = false;
+        for (size_t j = 0; j < count_names; j++)
+            known = known || strcmp(names[j], engines->items[i]) == 0;
+        const char *near = cli_nearest(engines->items[i], names, count_names);
+        if (!known)
+            return cli_fail("check", CLI_USAGE, "--engine", "there is no engine \"%s\"%s%s", engines->items[i],
+                            near ? "; did you mean " : "; `clattn info` lists them", near ? near : "");
+    }
+    for (size_t i = 0; i < groups->count; i++)
+        if (!matrix_find(groups->items[i]))
+            return cli_fail("check", CLI_USAGE, "--group", "there is no group \"%s\"; `clattn check --list` shows them",
+                            groups->items[i]);
+    return CLI_OK;
+}
+
+static void run_all(struct check *check, const struct cli_list *engines, const struct cli_list *groups,
+                    const struct trial *shape)
+{
+    for (size_t e = 0; check->code == CLI_OK && clattn_engine_name(e); e++) {
+        check->engine = clattn_engine_name(e);
+        if (!is_chosen(engines, check->engine))
+            continue;
+        if (shape) {
+            run_shape(check, shape);
+            continue;
+        }
+        for (size_t g = 0; check->code == CLI_OK && g < matrix_group_count; g++)
+            if (is_chosen(groups, matrix_groups[g].name))
+                run_group(check, &matrix_groups[g]);
+    }
+}
+
+static int conclude(struct check *check, double seconds)
+{
+    const struct tally *t = &check->total;
+    const size_t builds = check->builds + clattn_context_build_count(check->session.context) +
+                          (check->emulated ? clattn_context_build_count(check->emulated) : 0);
+    printf("%zu passed, %zu failed, %zu not served; %zu programs built; %.1f s\n", t->passed, t->failed, t->declined, builds,
+           seconds);
+    if (check->code != CLI_OK)
+        return check->code;
+    if (t->passed + t->failed == 0)
+        return cli_fail("check", CLI_CHECK_FAILED, NULL,
+                        "nothing was checked: no engine that was asked for serves it on this device");
+    return t->failed > 0 ? CLI_CHECK_FAILED : CLI_OK;
+}
+
+static int check_device(struct check *check, const struct cli_list *engines, const struct cli_list *groups,
+                        const struct trial *shape)
+{
+    const int code = session_open(&check->session, "check", check->device);
+    if (code != CLI_OK)
+        return code;
+    char *text = session_device_text(&check->session);
+    if (shape)
+        printf("%s\n", text ? text : "");
+    else
+        printf("%s: %s of the test matrix, seed %" PRIu64 "\n", text ? text : "", check->full ? "all" : "a sample",
+               check->seed);
+    free(text);
+    const double start = clock_seconds();
+    run_all(check, engines, groups, shape);
+    const int end = conclude(check, clock_seconds() - start);
+    clattn_context_destroy(check->emulated);
+    session_close(&check->session);
+    return end;
+}
+
+static int list_matrix(const struct check *check, const struct cli_list *groups)
+{
+    for (size_t g = 0; g < matrix_group_count; g++) {
+        if (!is_chosen(groups, matrix_groups[g].name))
+            continue;
+        printf("# %s: %s\n", matrix_groups[g].name, matrix_groups[g].about);
+        matrix_walk(&matrix_groups[g], check->full, check->seed, print_text, NULL);
+    }
+    return CLI_OK;
+}
+
+int cmd_check(int argc, char **argv)
+{
+    struct check check = {.code = CLI_OK};
+    struct cli_list engines = {.count = 0}, groups = {.count = 0};
+    bool quick = false, list = false;
+    const char *shape = NULL;
+    int64_t seed = DEFAULT_SEED;
+    struct trial trial;
+    clattn_error error;
+    int code;
+    const struct cli_option options[] = {
+        {"--device", "SEL", CLI_TEXT, &check.device, "an index as `clattn info` lists it (0:1), gpu, cpu, or a part of a name"},
+        {"--engine", "NAME", CLI_LIST, &engines, "only this engine; may be given more than once"},
+        {"--group", "NAME", CLI_LIST, &groups, "only this group of the matrix; may be given more than once"},
+        {"--quick", NULL, CLI_FLAG, &quick, "a seeded sample, about a minute on a CPU (the default)"},
+        {"--full", NULL, CLI_FLAG, &check.full, "the whole matrix"},
+        {"--seed", "N", CLI_INTEGER, &seed, "another sample, other numbers"},
+        {"--shape", "\"SHAPE\"", CLI_TEXT, &shape,
+         "only this one; beside the words of a shape it may hold layout=NAME,\n"
+         "call=BATCH,SEQ_Q,SEQ_KV, inputs=NAME, repeats=N, override=FACTS, seed=N"},
+        {"--list", NULL, CLI_FLAG, &list, "print the shapes instead of running them; needs no device"},
+    };
+    const struct cli_command command = {
+        .name = "check",
+        .synopsis = "[--device SEL] [--engine NAME]... [--group NAME]... [--quick | --full] [--seed N]\n"
+                    "[--shape \"SHAPE\"] [--list]",
+        .about = "Runs the test matrix on a device: each engine, many shapes, every output compared with attention in double\n"
+                 "precision on the host, guard bands around every buffer. One line a group; failing shapes with the command\n"
+                 "that runs them again.",
+        .options = options,
+        .option_count = sizeof options / sizeof options[0],
+        .examples = "  clattn check\n"
+                    "  clattn check --device gpu --full\n"
+                    "  clattn check --engine simt --group layouts --seed 7\n"
+                    "  clattn check --shape \"b2 hq8 hkv2 q37 k53 d64 fp16 causal=bottom-right lse layout=bshd\"\n",
+    };
+    if (!cli_parse(&command, argc, argv, &code))
+        return code;
+    if (quick && check.full)
+        return cli_fail("check", CLI_USAGE, "--full", "cannot be given beside --quick; choose one");
+    if (seed < 0)
+        return cli_fail("check", CLI_USAGE, "--seed", "must be 0 or more");
+    if ((code = refuse_unknown(&engines, &groups)) != CLI_OK)
+        return code;
+    clattn_error_init(&error);
+    if (shape && trial_parse(shape, &trial, &error) != CLATTN_SUCCESS)
+        return cli_fail("check", CLI_USAGE, "--shape", "%s", error.message);
+    check.seed = (uint64_t)seed;
+    check.progress = cli_is_terminal(2);
+    if (list)
+        return list_matrix(&check, &groups);
+    return check_device(&check, &engines, &groups, shape ? &trial : NULL);
+}

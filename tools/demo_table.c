@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "demo_table.h"
+
+#include "random.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* In order of work. One head size and type, so that each engine is built twice at most. */
+static const char *const shapes[] = {
+    "b1 hq8 q256 d64",  "b1 hq8 q512 d64",
+    "b1 hq8 q1024 d64", "b1 hq8 q1024 d64 causal=top-left",
+    "b1 hq8 q2048 d64", "b1 hq8 q2048 d64 causal=top-left",
+    "b1 hq8 q4096 d64", "b1 hq8 q8192 d64",
+};
+
+/* Rows whose run would take longer than this, or that come when the time is up, are left out. */
+static const double longest_run = 1.5, time_for_all = 12.0;
+
+struct row {
+    double fused, unfused; /* seconds; 0: not measured */
+    size_t fused_bytes, unfused_bytes;
+};
+
+/* Operations of the two products; half of the square is skipped under the diagonal. */
+static double operations(const clattn_problem *p)
+{
+    const double all = 4.0 * (double)p->heads_q * (double)p->seq_q * (double)p->seq_kv * (double)p->head_dim_qk;
+    return p->causal ? all / 2 : all;
+}
+
+static int fill(struct runner *runner)
+{
+    int code = CLI_OK;
+    for (int t = RUN_Q; t <= RUN_V && code == CLI_OK; t++) {
+        const size_t count = runner->bytes[t] / sizeof(float);
+        float *data = malloc(runner->bytes[t]);
+        if (data == NULL)
+            return cli_fail("run", CLI_FAILED, "--demo", "out of memory");
+        for (size_t i = 0; i < count; i++)
+            data[i] = random_signed(random_mix(i + ((uint64_t)t << 40)));
+        code = runner_write(runner, (enum runner_tensor)t, data);
+        free(data);
+    }
+    return code;
+}
+
+static int measure(struct session *session, const clattn_problem *problem, const char *engine, double *seconds, size_t *bytes)
+{
+    struct runner runner;
+    int code = runner_open(&runner, session, problem, engine);
+    if (code != CLI_OK)
+        return code;
+    code = fill(&runner);
+    code = code != CLI_OK ? code : runner_time(&runner, 0.5, seconds);
+    *bytes = runner.workspace_bytes;
+    runner_close(&runner);
+    return code;
+}
+
+/* What three separate kernels must keep: a score for every pair. */
+static bool scores_fit(const struct session *session, const clattn_problem *p)
+{
+    cl_ulong largest = 0, all = 0;
+    const cl_device_id device = clattn_context_device(session->context);
+    const double bytes = 4.0 * (double)p->heads_q * (double)p->seq_q * (double)p->seq_kv;
+    (void)clGetDeviceInfo(device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof largest, &largest, NULL);
+    (void)clGetDeviceInfo(device, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof all, &all, NULL);
+    return bytes <= (double)largest && bytes <= (double)all / 4;
+}
+
+static void print_memory(size_t bytes)
+{
+    if (bytes == 0)
+        printf("  %10s", "none");
+    else if (bytes < 10 << 20)
+        printf("  %6zu KiB", bytes >> 10);
+    else
+        printf("  %6zu MiB", bytes >> 20);
+}
+
+static void print_row(const char *shape, const clattn_problem *p, const struct row *row)
+{
+    printf("  %-34s %9.2f  %6.0f", shape, 1e3 * row->fused, 1e-9 * operations(p) / row->fused);
+    if (row->unfused > 0)
+        printf("  %9.2f  %5.1fx", 1e3 * row->unfused, row->unfused / row->fused);
+    else
+        printf("  %9s  %6s", "-", "-");
+    print_memory(row->fused_bytes);
+    print_memory(row->unfused_bytes);
+    printf("\n");
+}
+
+int demo_table(struct session *session, const char *engine)
+{
+    double rate = 0; /* operations a second of the slower side so far */
+    const double start = clock_seconds();
+    printf("\n3. Fused against the three separate kernels it replaces (fp32, milliseconds)\n\n"
+           "  %-34s %9s  %6s  %9s  %6s  %10s  %10s\n",
+           "shape", "fused", "GFLOPs", "unfused", "", "memory", "unfused's");
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        struct row row = {0, 0, 0, 0};
+        clattn_problem p;
+        if (clattn_problem_parse(shapes[i], &p, NULL) != CLATTN_SUCCESS)
+            return cli_fail("run", CLI_FAILED, shapes[i], "is not understood by this library");
+        if (i > 0 && (operations(&p) > rate * longest_run || clock_seconds() - start > time_for_all))
+            continue;
+        int code = measure(session, &p, engine, &row.fused, &row.fused_bytes);
+        if (code == CLI_OK && scores_fit(session, &p))
+            code = measure(session, &p, "unfused", &row.unfused, &row.unfused_bytes);
+        if (code != CLI_OK)
+            return code;
+        print_row(shapes[i], &p, &row);
+        rate = operations(&p) / (row.unfused > row.fused ? row.unfused : row.fused);
+    }
+    return CLI_OK;
+}

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "matrix.h"
+
+#include "random.h"
+#include "trial.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LIST(...)                                                                                                              \
+    (const char *const[]) { __VA_ARGS__, NULL }
+
+/* Lengths around the borders of blocks of 16, 32, 64 and 128, whichever an engine has: one less, the same, one more, twice and
+ * one. */
+#define Q_LENGTHS LIST("q1", "q2", "q3", "q17", "q31", "q32", "q33", "q63", "q64", "q65", "q127", "q128", "q129", "q257")
+#define KV_LENGTHS LIST("k1", "k2", "k31", "k32", "k33", "k63", "k64", "k65", "k127", "k128", "k129", "k257", "k513")
+#define HEAD_DIMS LIST("d1", "d2", "d3", "d8", "d40", "d64", "d72", "d80", "d96", "d128", "d160", "d256", "d512")
+#define MASKS LIST("", "causal=top-left", "causal=bottom-right", "causal=7", "causal=-3")
+#define SOME_HEADS LIST("hq1", "b2 hq2", "hq4 hkv2", "b2 hq3 hkv1")
+#define TYPES LIST("fp32", "fp16", "bf16", "q=fp32 kv=fp16 o=fp32", "q=fp32 kv=bf16 o=fp32")
+
+#define BIT(list) (1u << MATRIX_##list)
+
+#define SIZES(types)                                                                                                           \
+    {LIST(types), HEAD_DIMS, NULL, SOME_HEADS, Q_LENGTHS, KV_LENGTHS, MASKS, NULL}, .rotate = BIT(HEADS) | BIT(MASK)
+
+const struct matrix_group matrix_groups[] = {
+    {"sizes-fp32", "lengths at block borders, all head sizes", SIZES("fp32"), 3, 10},
+    {"sizes-fp16", "lengths at block borders, all head sizes", SIZES("fp16"), 2, 10},
+    {"sizes-bf16", "lengths at block borders, all head sizes", SIZES("bf16"), 1, 10},
+    {"sizes-fp32-fp16", "the same, Q and O fp32 with K and V fp16", SIZES("q=fp32 kv=fp16 o=fp32"), 1, 10},
+    {"sizes-fp32-bf16", "the same, Q and O fp32 with K and V bf16", SIZES("q=fp32 kv=bf16 o=fp32"), 1, 10},
+    {"widths",
+     "values wider or narrower than keys, odd and extreme head sizes",
+     {LIST("fp32", "fp16"),
+      LIST("d64 dv128", "d128 dv64", "d192 dv128", "d576 dv512", "d32 dv24", "d4 dv2", "d1 dv1024", "d1024 dv1", "d1024",
+           "d257 dv255", "d20", "d33", "d65", "d88", "d112", "d192", "d224"),
+      NULL, SOME_HEADS, LIST("q1", "q17", "q65"), LIST("k1", "k33", "k129"), MASKS, NULL},
+     BIT(HEADS) | BIT(MASK),
+     3,
+     5},
+    {"types",
+     "storage types mixed at will",
+     {LIST("q=fp16 k=bf16 v=fp32 o=bf16", "q=bf16 k=fp16 v=fp16 o=fp32", "fp32 o=fp16", "q=fp16 kv=fp32 o=fp16", "fp16 o=fp32",
+           "k=fp16 v=bf16", "bf16 q=fp16"),
+      LIST("d40", "d64"), NULL, SOME_HEADS, LIST("q1", "q33", "q65"), LIST("k1", "k33", "k129"), MASKS, NULL},
+     BIT(HEADS) | BIT(MASK),
+     1,
+     6},
+    {"causal",
+     "the diagonal at either corner or anywhere, rows that see nothing",
+     {LIST("fp32", "fp16"), LIST("d64", "d40"), NULL, SOME_HEADS,
+      LIST("q1", "q2", "q31", "q32", "q33", "q64", "q65", "q129", "q130", "q257"),
+      LIST("k1", "k2", "k31", "k33", "k64", "k65", "k128", "k129", "k513"),
+      LIST("causal=top-left", "causal=bottom-right", "causal=0", "causal=1", "causal=-1", "causal=7", "causal=64", "causal=-64",
+           "causal=1000", "causal=-1000", "causal=1000000000000", "causal=-1000000000000"),
+      NULL},
+     BIT(HEADS),
+     2,
+     25},
+    {"heads",
+     "query heads that share key/value heads",
+     {LIST("fp32", "fp16"), LIST("d64"), NULL,
+      LIST("hq8 hkv8", "hq8 hkv2", "hq8 hkv1", "b2 hq28 hkv4", "b3 hq32 hkv2", "b3 hq3 hkv1", "b2 hq6 hkv3", "b5 hq1"),
+      LIST("q1", "q5", "q33", "q130"), LIST("k1", "k33", "k130"), LIST("", "causal=bottom-right", "causal"), NULL},
+     0,
+     1,
+     8},
+    {"layouts",
+     "axes in any order, gaps, mirrored axes, shared heads, keys or values transposed",
+     {LIST("fp32", "fp16", "bf16"), LIST("d64", "d40"),
+      LIST("layout=bhsd", "layout=bshd", "layout=sbhd", "layout=mixed", "layout=padded", "layout=padded4", "layout=packed-qkv",
+           "layout=inner2", "layout=inner2-q", "layout=inner2-k", "layout=inner2-v", "layout=inner2-o", "layout=reversed-seq",
+           "layout=reversed-k", "layout=reversed-head", "layout=reversed-dim", "layout=shared-heads", "layout=shared-batch",
+           "layout=k-transposed", "layout=v-transposed", "layout=kv-transposed", "layout=all-transposed",
+           "layout=heads-innermost"),
+      LIST("b2 hq4 hkv2", "b3 hq2", "b2 hq3 hkv1"), LIST("q1", "q33", "q129"), LIST("k1", "k65", "k130"), MASKS, NULL},
+     BIT(HEADS) | BIT(MASK),
+     8,
+     3},
+    {"calls",
+     "a plan's bounds used in part",
+     {LIST("fp32", "fp16"), LIST("d64"), LIST("layout=bhsd", "layout=bshd", "layout=sbhd"), LIST("b3 hq4 hkv2"), LIST("q200"),
+      LIST("k600"), MASKS,
+      LIST("call=1,1,1", "call=3,1,599", "call=2,200,600", "call=1,33,77", "call=3,64,64", "call=2,199,3", "call=1,1,512",
+           "call=0,5,5", "call=2,0,5", "call=2,5,0")},
+     0,
+     1,
+     8},
+    {"scales",
+     "any scale, 0 and negative ones included",
+     {LIST("fp32", "fp16"), LIST("d64", "d1"), NULL, SOME_HEADS, LIST("q3", "q65"), LIST("k33", "k130"), MASKS,
+      LIST("scale=0", "scale=-1", "scale=-0.125", "scale=0.001", "scale=1", "scale=3")},
+     BIT(HEADS),
+     1,
+     8},
+    {"inputs",
+     "equal scores, V = 1, NaN rows, scores past fp16, outliers, subnormal weights",
+     {TYPES, LIST("d64", "d128"), NULL, SOME_HEADS, LIST("q3", "q65"), LIST("k33", "k257"), MASKS,
+      LIST("inputs=ones", "inputs=equal", "inputs=nan-rows", "inputs=large", "inputs=outliers", "inputs=steep")},
+     BIT(HEADS),
+     2,
+     12},
+    {"small",
+     "every pair of lengths up to 17",
+     {LIST("fp32"), LIST("d5", "d128"), NULL, NULL,
+      LIST("q1", "q2", "q3", "q4", "q5", "q6", "q7", "q8", "q9", "q10", "q11", "q12", "q13", "q14", "q15", "q16", "q17"),
+      LIST("k1", "k2", "k3", "k4", "k5", "k6", "k7", "k8", "k9", "k10", "k11", "k12", "k13", "k14", "k15", "k16", "k17"), MASKS,
+      NULL},
+     BIT(MASK),
+     1,
+     8},
+    {"decode",
+     "few queries, many keys",
+     {LIST("fp16", "fp32"), LIST("d128", "d96", "d64"), NULL, LIST("hq32 hkv2", "b2 hq8 hkv8"),
+      LIST("q1", "q2", "q3", "q5", "q8"), LIST("k1", "k31", "k33", "k38", "k39", "k70", "k1023", "k1024", "k1025", "k5000"),
+      LIST("causal=bottom-right", ""), NULL},
+     BIT(MASK),
+     1,
+     6},
+    {"long",
+     "several hundred of both",
+     {LIST("fp32", "fp16"), LIST("d1", "d33", "d65"), NULL, LIST("hq1", "hq2 hkv1"), LIST("q113", "q1024"),
+      LIST("k123", "k1019", "k1024"), MASKS, NULL},
+     BIT(HEADS) | BIT(MASK),
+     1,
+     2},
+    {"many",
+     "more batch entries or heads than 16 bits count",
+     {LIST("fp32"), LIST("d8"), NULL, LIST("hq65536", "b70000", "b300 hq300 hkv3"), LIST("q2"), LIST("k3"), LIST("causal", ""),
+      NULL},
+     0,
+     1,
+     1},
+    {"empty",
+     "dimensions of no element",
+     {LIST("fp32"), LIST("d64"), NULL, LIST("b2 hq4 hkv2", "b0 hq4", "b2 hq0 hkv0", "hq0 hkv2"), LIST("q0", "q3"),
+      LIST("k0", "k5"), LIST("", "causal=bottom-right"), NULL},
+     0,
+     1,
+     10},
+    {"limits",
+     "emulated small devices",
+     {LIST("fp32", "fp16"), LIST("d64", "d128", "d256"),
+      LIST("override=local_mem=1K", "override=local_mem=16K", "override=local_mem=32K", "override=max_work_group=1",
+           "override=max_work_group=17", "override=max_work_group=64", "override=local_mem=16K,max_work_group=64",
+           "override=local_mem=1K,max_work_group=1"),
+      SOME_HEADS, LIST("q1", "q33", "q129"), LIST("k1", "k31", "k130"), MASKS, NULL},
+     BIT(HEADS) | BIT(MASK),
+     3,
+     5},
+    {"repeats",
+     "the same bits in every run",
+     {LIST("fp32", "fp16", "bf16"), LIST("d64", "d128"), NULL, LIST("b2 hq4 hkv2"), LIST("q1", "q129"), LIST("k129", "k513"),
+      MASKS, LIST("repeats=5")},
+     0,
+     1,
+     3},
+    {"weights",
+     "the softmax weights as an output, where an engine offers them",
+     {LIST("fp32", "fp16"), LIST("d64", "d40"), NULL, SOME_HEADS, LIST("q1", "q33", "q129"), LIST("k0", "k1", "k65", "k513"),
+      MASKS, LIST("weights", "weights inputs=nan-rows")},
+     BIT(HEADS),
+     1,
+     8},
+};
+const size_t matrix_group_count = sizeof matrix_groups / sizeof *matrix_groups;
+
+const struct matrix_group *matrix_find(const char *name)
+{
+    for (size_t i = 0; i < matrix_group_count; i++)
+        if (strcmp(matrix_groups[i].name, name) == 0)
+            return &matrix_groups[i];
+    return NULL;
+}
+
+static size_t length_of(const struct matrix_group *group, int list)
+{
+    size_t n = 0;
+    while (group->lists[list] && group->lists[list][n])
+        n++;
+    return n > 0 ? n : 1;
+}
+
+static bool is_rotated(const struct matrix_group *group, int list) { return group->rotate >> list & 1u; }
+
+/* Combinations of lists first ... last - 1, without rotated ones. */
+static size_t combinations(const struct matrix_group *group, int first, int last)
+{
+    size_t n = 1;
+    for (int list = first; list < last; list++)
+        n *= is_rotated(group, list) ? 1 : length_of(group, list);
+    return n;
+}
+
+static size_t cells_of(const struct matrix_group *group) { return combinations(group, 0, MATRIX_HEADS); }
+
+static size_t trials_of(const struct matrix_group *group) { return combinations(group, MATRIX_HEADS, MATRIX_LISTS); }
+
+static size_t at_most(size_t a, size_t b) { return a < b ? a : b; }
+
+size_t matrix_count(const struct matrix_group *group, bool full)
+{
+    if (full)
+        return cells_of(group) * trials_of(group);
+    return at_most(group->quick_cells, cells_of(group)) * group->quick_trials;
+}
+
+/* The text of trial number `trial` in cell number `cell`; draws come from `hash`. */
+static void compose(const struct matrix_group *group, size_t cell, size_t trial, uint64_t hash, char *text, size_t size)
+{
+    size_t used = 0;
+    uint64_t state = hash;
+    for (int list = 0; list < MATRIX_LISTS; list++) {
+        const size_t n = length_of(group, list);
+        size_t *const number = list < MATRIX_HEADS ? &cell : &trial;
+        const uint64_t draw = random_next(&state);
+        const size_t at = is_rotated(group, list) ? (size_t)(draw % n) : *number % n;
+        if (!is_rotated(group, list))
+            *number /= n;
+        if (group->lists[list] && group->lists[list][at][0])
+            used += (size_t)snprintf(text + used, size - used, "%s ", group->lists[list][at]);
+    }
+    /* Three of four trials ask for the LSE. */
+    snprintf(text + used, size - used, "%sseed=%" PRIu64, random_next(&state) % 4 ? "lse " : "", random_next(&state) % 100000);
+}
+
+/* The quick sample passes over what takes a CPU more than about a tenth of a second. */
+static bool is_quick(const char *text)
+{
+    struct trial t;
+    if (trial_parse(text, &t, NULL) != CLATTN_SUCCESS)
+        return true; /* whoever runs it will say what is wrong */
+    const double rows = (double)t.batch * (double)t.problem.heads_q * (double)t.seq_q * t.repeats;
+    return rows * (double)t.seq_kv * (double)(t.problem.head_dim_qk + t.problem.head_dim_v) < 3e7;
+}
+
+static void compose_quick(const struct matrix_group *group, size_t cell, uint64_t *state, char *text, size_t size)
+{
+    for (int attempt = 0; attempt < 20; attempt++) {
+        const size_t trial = (size_t)random_below(state, trials_of(group));
+        compose(group, cell, trial, random_next(state), text, size);
+        if (is_quick(text))
+            return;
+    }
+}
+
+static void walk_quick(const struct matrix_group *group, uint64_t seed, matrix_visitor visit, void *user)
+{
+    const size_t cells = cells_of(group), wanted = at_most(group->quick_cells, cells);
+    size_t *order = malloc(cells * sizeof *order);
+    uint64_t state = random_mix(seed) ^ random_mix((uint64_t)(group - matrix_groups) + 1);
+    char text[512];
+    for (size_t i = 0; order && i < cells; i++)
+        order[i] = i;
+    for (size_t i = 0; order && i < wanted; i++) {
+        const size_t other = i + (size_t)random_below(&state, cells - i), cell = order[other];
+        order[other] = order[i];
+        for (unsigned n = 0; n < group->quick_trials; n++) {
+            compose_quick(group, cell, &state, text, sizeof text);
+            if (!visit(user, group, text)) {
+                free(order);
+                return;
+            }
+        }
+    }
+    free(order);
+}
+
+static void walk_full(const struct matrix_group *group, uint64_t seed, matrix_visitor visit, void *user)
+{
+    const uint64_t base = random_mix(seed) ^ random_mix((uint64_t)(group - matrix_groups) + 1);
+    char text[512];
+    for (size_t cell = 0; cell < cells_of(group); cell++) {
+        for (size_t trial = 0; trial < trials_of(group); trial++) {
+            compose(group, cell, trial, random_mix(base + cell * trials_of(group) + trial), text, sizeof text);
+            if (!visit(user, group, text))
+                return;
+        }
+    }
+}
+
+void matrix_walk(const struct matrix_group *group, bool full, uint64_t seed, matrix_visitor visit, void *user)
+{
+    if (full)
+        walk_full(group, seed, visit, user);
+    else
+        walk_quick(group, seed, visit, user);
+}

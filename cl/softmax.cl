@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * One step of the online softmax (FlashAttention-2, arXiv:2307.08691, Algorithm 1, with the factor exp(m_old - m_new) where the
- * paper prints its inverse), in base two. Turns the tile's scores into weights and hands back the factor for what was summed before;
- * the engine applies that to O when it likes. `l` is summed over this work-item's columns only and folded over the row at the end.
+ * paper prints its inverse), in base two. Turns the tile's scores into weights and hands back the factor for what was summed
+ * before; the engine applies that to O when it likes. `l` is summed over this work-item's columns only and folded over the row
+ * at the end.
  */
 FN void softmax_step(engine *e, elem *m, elem *l, elem *alpha, int masked)
 {
@@ -18,7 +19,8 @@ FN void softmax_step(engine *e, elem *m, elem *l, elem *alpha, int masked)
             FOR_S_COLS(c) { x = LARGER(x, S_GET(e, r, c)); }
         }
         /* A score that overflowed: clamping can change a weight only where the largest one is itself out of the ordinary
-         * (below, an infinite score weighs 0 either way), so an open tile pays for one test a row. A masked tile is clamped already. */
+         * (below, an infinite score weighs 0 either way), so an open tile pays for one test a row. A masked tile is clamped
+         * already. */
         if (!masked) {
             if (any_row((x >= (elem)(1e38f)) | (x <= (elem)(-1e38f)))) {
                 x = (elem)(-INFINITY);

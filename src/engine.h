@@ -57,6 +57,7 @@ struct engine {
 extern const struct engine *const cla_engines[];
 extern const size_t cla_engine_count;
 
+extern const struct engine cla_engine_cpu;
 extern const struct engine cla_engine_reference;
 extern const struct engine cla_engine_simt;
 extern const struct engine cla_engine_unfused;

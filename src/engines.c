@@ -8,6 +8,7 @@
 #include <string.h>
 
 const struct engine *const cla_engines[] = {
+    &cla_engine_cpu,
     &cla_engine_simt,
     &cla_engine_reference,
     &cla_engine_unfused,

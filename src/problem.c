@@ -132,6 +132,8 @@ static clattn_status check_sizes(const clattn_problem *p, clattn_error *error)
 static clattn_status check_outputs(const clattn_problem *p, clattn_error *error)
 {
     const int64_t batch = is_packed(p) ? 1 : p->batch;
+    if (cla_problem_is_empty(p->batch, p->heads_q, p->seq_q)) /* nothing is written; contiguous strides may be 0 */
+        return CLATTN_SUCCESS;
     TRY(check_output_stride("problem.o.stride_batch", batch, p->o.stride_batch, error));
     TRY(check_output_stride("problem.o.stride_head", p->heads_q, p->o.stride_head, error));
     TRY(check_output_stride("problem.o.stride_seq", p->seq_q, p->o.stride_seq, error));
@@ -141,7 +143,7 @@ static clattn_status check_outputs(const clattn_problem *p, clattn_error *error)
         TRY(check_output_stride("problem.lse.stride_head", p->heads_q, p->lse.stride_head, error));
         TRY(check_output_stride("problem.lse.stride_seq", p->seq_q, p->lse.stride_seq, error));
     }
-    if (p->scores.kind != CLATTN_SCORES_NONE) {
+    if (p->scores.kind != CLATTN_SCORES_NONE && p->seq_kv > 0) {
         TRY(check_output_stride("problem.scores.stride_batch", p->batch, p->scores.stride_batch, error));
         TRY(check_output_stride("problem.scores.stride_head", p->heads_q, p->scores.stride_head, error));
         TRY(check_output_stride("problem.scores.stride_seq_q", p->seq_q, p->scores.stride_seq_q, error));

@@ -1,24 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cpu: a lane is a query. A work-item owns BLOCK_M = LANES * VECTORS rows; Q, scores and output lie transposed in private memory,
- * so both products are one small kernel, a broadcast element of K or V times VECTORS vectors of rows:
+ * cpu: a lane is a query. A work-item owns BLOCK_M = LANES * VECTORS rows; Q, scores and output lie transposed in private
+ * memory, so both products are one small kernel, a broadcast element of K or V times VECTORS vectors of rows:
  *
  *        S[key][rows] += K[key][d] * Q[d][rows]              O[e][rows] += V[key][e] * P[key][rows]
  *
  * and nothing ever crosses lanes. K and V are read in place (KV_IN_PLACE) or, when they are narrower than fp32 or their inner
- * stride is not 1, widened a tile at a time. No local memory, no barrier. Needs LANES, VECTORS, BLOCK_N, KV_IN_PLACE.
+ * stride is not 1, widened a tile at a time. No local memory, no barrier.
+ *
+ * Host: LANES, VECTORS; KEYS and COLUMNS of V that the products take at once (VECTORS times as many sums stay in registers);
+ * KV_IN_PLACE.
  *
  * V of a key that no row of the tile sees is not read, so nothing in it (NaN included) can reach the output.
  */
-#define TEAM 1
 #define EXP2(x) cpu_exp2(x)
 #include "cl/elem.cl"
 
-/* Keys, and columns of V, that the products take at once: VECTORS * KEYS (or COLUMNS) accumulators stay in registers. */
-#ifndef KEYS
-#define KEYS 4
-#endif
-#ifndef COLUMNS
-#define COLUMNS 4
+#if BLOCK_M != LANES * VECTORS || BLOCK_N % KEYS != 0
+#error "cpu: BLOCK_M must be LANES * VECTORS, and BLOCK_N a multiple of KEYS"
 #endif
 
 #define S_ROWS VECTORS
@@ -43,7 +41,8 @@
 #define KV_SPACE __global
 #else
 #define KV_SPACE
-/* Elements from one widened row to the next: whole vectors, and one more, since a power of two would crowd few sets of the cache. */
+/* Elements from one widened row to the next: whole vectors, and one more, since a power of two would crowd few sets of the
+ * cache. */
 #define K_STEP ((HEAD_DIM + LANES - 1) / LANES * LANES + LANES)
 #define V_STEP ((HEAD_DIM_V + LANES - 1) / LANES * LANES + LANES)
 #define WIDE_STEP (K_STEP > V_STEP ? K_STEP : V_STEP)
@@ -65,6 +64,23 @@ typedef struct {
 
 #include "cl/engines/cpu_vector.cl"
 
+/* Rows read side by side hide their order from the hardware's prefetcher; those of the next product are asked for here. */
+#ifdef __has_builtin
+#if __has_builtin(__builtin_prefetch)
+#define PREFETCH(p) __builtin_prefetch((const void *)(size_t)(p), 0, 2)
+#endif
+#endif
+#ifndef PREFETCH
+#define PREFETCH(p) (void)(p)
+#endif
+#define LINE_FLOATS 16
+#define PREFETCH_KEYS ((BLOCK_N * COLUMNS + HEAD_DIM_V - 1) / HEAD_DIM_V)
+
+FN void cpu_prefetch_row(__global const float *row, const int width)
+{
+    UNROLL for (int d = 0; d < width; d += LINE_FLOATS) { PREFETCH(row + d); }
+}
+
 FN void engine_begin(engine *e, const tile *t, const launch_args *a, __global const void *q, __global const void *k,
                      __global const void *v)
 {
@@ -76,10 +92,10 @@ FN void engine_begin(engine *e, const tile *t, const launch_args *a, __global co
     e->v_row0 = tile_kv_offset(t, a->v);
     e->v_seq = a->v.seq;
     e->v_dim = a->v.dim;
-    cpu_load_q(e, t, a, q, a->scale * LOG2_E);
+    cpu_load_q(e, t, a, q, score_factor(a));
 }
 
-/* Keys `key0 + i` of K for i in 0 ... KEYS - 1, which may run past the last key: the last one is taken again and masked later. */
+/* Scores of the KEYS keys that k[] points at, into rows `first` and on of S. */
 FN void cpu_scores(engine *e, KV_SPACE const float *const *k, int first, elem *largest)
 {
     elem sum[KEYS * VECTORS];
@@ -118,32 +134,47 @@ FN void engine_qk(engine *e, const tile *t, int key0, float factor)
         UNROLL for (int i = 0; i < KEYS; i++)
         {
 #if KV_IN_PLACE
+            /* Past the last key it is taken again, and masked later. */
             k[i] = (__global const float *)e->k + e->k_row0 + (key0 + min(c + i, last)) * e->k_seq;
 #else
             k[i] = (const float *)e->wide + min(c + i, last) * K_STEP;
 #endif
         }
+#if KV_IN_PLACE
+        UNROLL for (int i = 0; i < KEYS; i++)
+        {
+            cpu_prefetch_row((__global const float *)e->v + e->v_row0 + (key0 + min(c + i, last)) * e->v_seq, HEAD_DIM_V);
+        }
+#endif
         cpu_scores(e, k, c, largest);
     }
     UNROLL for (int j = 0; j < VECTORS; j++) { e->largest[j] = largest[j]; }
 }
 
 /* Columns first ... first + columns - 1 of O; `columns` is a constant at most COLUMNS. */
-FN void cpu_output(engine *e, KV_SPACE const float *v, long v_seq, int begin, int end, int first, const int columns, const elem *alpha)
+FN void cpu_output(engine *e, KV_SPACE const float *v, long v_seq, int begin, int end, int first, const int columns,
+                   const elem *alpha)
 {
     elem sum[COLUMNS * VECTORS];
     UNROLL for (int i = 0; i < columns; i++)
     {
         UNROLL for (int j = 0; j < VECTORS; j++) { sum[i * VECTORS + j] = e->o[(first + i) * VECTORS + j] * alpha[j]; }
     }
+    const elem *p = e->s + begin * VECTORS;
+    v += begin * v_seq + first;
     for (int c = begin; c < end; c++) {
-        elem p[VECTORS];
-        UNROLL for (int j = 0; j < VECTORS; j++) { p[j] = e->s[c * VECTORS + j]; }
+        elem weight[VECTORS];
+        UNROLL for (int j = 0; j < VECTORS; j++) { weight[j] = p[j]; }
         UNROLL for (int i = 0; i < columns; i++)
         {
-            const elem x = (elem)(v[c * v_seq + first + i]);
-            UNROLL for (int j = 0; j < VECTORS; j++) { sum[i * VECTORS + j] = MULTIPLY_ADD(x, p[j], sum[i * VECTORS + j]); }
+            const elem x = (elem)(v[i]);
+            UNROLL for (int j = 0; j < VECTORS; j++)
+            {
+                sum[i * VECTORS + j] = MULTIPLY_ADD(x, weight[j], sum[i * VECTORS + j]);
+            }
         }
+        p += VECTORS;
+        v += v_seq;
     }
     UNROLL for (int i = 0; i < columns; i++)
     {
@@ -162,8 +193,17 @@ FN void engine_pv(engine *e, const tile *t, int key0, const elem *alpha)
     const float *v = (const float *)e->wide;
     const long v_seq = V_STEP;
 #endif
+#if KV_IN_PLACE
+    __global const float *next = (__global const float *)e->k + e->k_row0 + (key0 + BLOCK_N) * e->k_seq;
+#endif
     int d = 0;
     for (; d + COLUMNS <= HEAD_DIM_V; d += COLUMNS) {
+#if KV_IN_PLACE
+        for (int i = 0; i < PREFETCH_KEYS; i++) {
+            cpu_prefetch_row(next, HEAD_DIM);
+            next += e->k_seq;
+        }
+#endif
         cpu_output(e, v, v_seq, begin, end, d, COLUMNS, alpha);
     }
 #if HEAD_DIM_V % COLUMNS != 0

@@ -12,12 +12,16 @@ FN elem load_bf16_vector(__global const void *p, long i)
     return as_elem(JOIN(convert_uint, LANES)(JOIN(vload, LANES)(0, (__global const ushort *)p + i)) << 16);
 }
 FN void store_fp32_vector(elem x, __global void *p, long i) { JOIN(vstore, LANES)(x, 0, (__global float *)p + i); }
-FN void store_fp16_vector(elem x, __global void *p, long i) { JOIN(JOIN(vstore_half, LANES), _rte)(x, 0, (__global half *)p + i); }
+FN void store_fp16_vector(elem x, __global void *p, long i)
+{
+    JOIN(JOIN(vstore_half, LANES), _rte)(x, 0, (__global half *)p + i);
+}
 /* As bf16_of in cl/base.cl. */
 FN void store_bf16_vector(elem x, __global void *p, long i)
 {
     const JOIN(uint, LANES) u = JOIN(as_uint, LANES)(x);
-    const JOIN(uint, LANES) bits = select((u + 0x7fffu + ((u >> 16) & 1u)) >> 16, (u >> 16) | 0x40u, (u & 0x7fffffffu) > 0x7f800000u);
+    const JOIN(uint, LANES) bits =
+        select((u + 0x7fffu + ((u >> 16) & 1u)) >> 16, (u >> 16) | 0x40u, (u & 0x7fffffffu) > 0x7f800000u);
     JOIN(vstore, LANES)(JOIN(convert_ushort, LANES)(bits), 0, (__global ushort *)p + i);
 }
 
@@ -27,9 +31,9 @@ FN void store_bf16_vector(elem x, __global void *p, long i)
 #define LOAD_V_VECTOR JOIN(LOAD_V, _vector)
 #define STORE_O_VECTOR JOIN(STORE_O, _vector)
 
-/* 2^x for x up to 127: x = n + f with n the nearest integer, found by adding 1.5 * 2^23 + 127, whose low bits then hold the exponent
- * of 2^n; 2^f by a polynomial that is 1 at 0 (relative error 9.2e-8 before rounding, 1.8 ulp with it). Exactly 0 below -126, -inf
- * included, so that no result is subnormal; the comparison lets NaN through. */
+/* 2^x for x up to 127: x = n + f with n the nearest integer, found by adding 1.5 * 2^23 + 127, whose low bits then hold the
+ * exponent of 2^n; 2^f by a polynomial that is 1 at 0 (relative error 9.2e-8 before rounding, 1.8 ulp with it). Exactly 0 below
+ * -126, -inf included, so that no result is subnormal; the comparison lets NaN through. */
 FN elem cpu_exp2(elem x)
 {
     const elem t = x + (elem)(12583039.0f), f = x - (t - (elem)(12583039.0f));

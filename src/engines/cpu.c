@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * cpu: a lane is a query, a work-item a tile of whole vectors of them. For CPU devices, where local memory is plain memory and
+ * work-items that share it only wait for each other. */
+#include "../engine.h"
+
+#include <string.h>
+
+enum { MAX_HEAD_DIM = 1024 };
+
+static bool serves(const struct facts *facts, const clattn_problem *problem, char *why, size_t why_size)
+{
+    if (facts->device_kind != DEVICE_CPU)
+        return cla_decline(why, why_size, "for CPU devices only");
+    /* It gives wrong numbers for vectors in structures and arrays. */
+    if (strstr(facts->platform_name, "Oclgrind"))
+        return cla_decline(why, why_size, "this simulator mistranslates vector code");
+    if (problem->scores.kind != CLATTN_SCORES_NONE)
+        return cla_decline(why, why_size, "a fused engine has no scores to give; ask for engine \"unfused\"");
+    if (problem->head_dim_qk > MAX_HEAD_DIM || problem->head_dim_v > MAX_HEAD_DIM)
+        return cla_decline(why, why_size, "head sizes over %d do not fit a work-item's private memory", MAX_HEAD_DIM);
+    return true;
+}
+
+static int lanes(const struct facts *facts) { return facts->vector_width >= 16 ? 16 : facts->vector_width >= 8 ? 8 : 4; }
+
+/* Vectors of rows in a tile. Each loaded key serves all of them, so more is better as long as their sums stay in registers (16
+ * with 8 lanes, 32 elsewhere) and Q and O in the cache; fewer where few rows would leave lanes idle, or few tiles would leave
+ * cores idle. */
+static int vectors(const struct facts *facts, const clattn_problem *problem)
+{
+    const bool large = problem->head_dim_qk > 256 || problem->head_dim_v > 256;
+    const int64_t group = problem->heads_kv > 0 ? problem->heads_q / problem->heads_kv : 1;
+    int count = lanes(facts) == 8 || large ? 2 : 4;
+    for (; count > 1; count /= 2) {
+        const int64_t rows = (int64_t)lanes(facts) * count;
+        const int64_t tiles = problem->seq_q < rows ? problem->heads_kv * ((problem->seq_q * group + rows - 1) / rows)
+                                                    : problem->heads_q * ((problem->seq_q + rows - 1) / rows);
+        const bool half_empty = problem->seq_q * group <= rows / 2;
+        if (!half_empty && problem->batch * tiles >= 4 * (int64_t)facts->compute_units)
+            break;
+    }
+    return count;
+}
+
+static size_t configs(const struct facts *facts, const clattn_problem *problem, struct config list[CLA_MAX_CONFIGS])
+{
+    const int64_t head_dim = problem->head_dim_qk > problem->head_dim_v ? problem->head_dim_qk : problem->head_dim_v;
+    const struct config config = {.engine = &cla_engine_cpu,
+                                  .block_m = lanes(facts) * vectors(facts, problem),
+                                  .block_n = head_dim > 128 ? 48 : 96,
+                                  .work_group = 1,
+                                  .team = 1,
+                                  .packs_heads = true,
+                                  .rows_per_item = vectors(facts, problem)};
+    list[0] = config;
+    return 1;
+}
+
+static bool is_plain(const clattn_tensor *tensor, int64_t width)
+{
+    return tensor->type == CLATTN_FP32 && (tensor->stride_dim == 1 || width == 1);
+}
+
+/* Keys, or columns of V, whose sums are in registers at once: 24 of 32 registers, 12 of 16, and no more rows of K than there
+ * are registers to point at them. */
+static int products(const struct config *config)
+{
+    const int lanes = config->block_m / config->rows_per_item;
+    return config->rows_per_item == 4 || (lanes == 8 && config->rows_per_item == 2) ? 6 : 8;
+}
+
+static void defines(const struct facts *facts, const clattn_problem *problem, const struct config *config, struct text *out)
+{
+    (void)facts;
+    cla_text_add(out, "#define COLUMNS %d\n#define KEYS %d\n", products(config), products(config));
+    cla_text_add(out, "#define KV_IN_PLACE %d\n",
+                 is_plain(&problem->k, problem->head_dim_qk) && is_plain(&problem->v, problem->head_dim_v));
+    cla_text_add(out, "#define LANES %d\n#define VECTORS %d\n", config->block_m / config->rows_per_item, config->rows_per_item);
+}
+
+const struct engine cla_engine_cpu = {
+    .name = "cpu",
+    .file = "cl/engines/cpu.cl",
+    .kernel_file = "cl/attention.cl",
+    .serves = serves,
+    .configs = configs,
+    .defines = defines,
+};

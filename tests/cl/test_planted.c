@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Bugs that attention kernels had before, planted one by one in a copy of the kernel files. Each compiles, runs and gives
+ * numbers; the tests' own verdict must notice every one, and must be content with the unaltered copy. */
+#define _POSIX_C_SOURCE 200809L
+#include "attend.h"
+#include "files.h"
+
+struct edit {
+    const char *file, *from, *to;
+};
+
+struct plant {
+    const char *name;
+    const char *engine;
+    const char *shape;
+    struct edit edits[3]; /* up to the first without a file */
+};
+
+/* Several key blocks with a maximum that rises from one to the next, more keys than queries, head_dim_v other than head_dim_qk.
+ */
+#define RISING "hq2 hkv1 q9 k70 d8 dv12 lse"
+#define CAUSAL "hq2 hkv1 q9 k70 d8 dv12 lse causal=bottom-right"
+/* The first rows of a tile see nothing, others of it do. */
+#define PARTLY_EMPTY "hq1 hkv1 q50 k20 d8 dv12 lse causal=bottom-right"
+/* head_dim = keys = a whole block: a transposed tile stays inside the buffer. */
+#define SQUARE "q9 k16 d16 dv12 lse"
+/* More queries than keys and the reverse, without a diagonal. */
+#define TALL "q70 k9 d8 dv12 lse"
+
+#define SOFTMAX "cl/softmax.cl"
+#define SCORE "cl/score.cl"
+#define TILE "cl/tile.cl"
+#define REFERENCE "cl/engines/reference.cl"
+#define SIMT "cl/engines/simt.cl"
+#define UNFUSED "cl/unfused.cl"
+
+#define ALPHA "alpha[r] = EXP2(m[r] - base);"
+#define SUM "l[r] = MULTIPLY_ADD(l[r], alpha[r], sum);"
+#define SEEN "((index)(key) >= first) & ((index)(key) <= last)"
+
+static const struct plant plants[] = {
+    {"rescale deleted", "reference", RISING, {{SOFTMAX, ALPHA, "alpha[r] = (elem)(1.0f);"}}},
+    {"rescale deleted", "simt", RISING, {{SOFTMAX, ALPHA, "alpha[r] = (elem)(1.0f);"}}},
+    {"rescale of the output alone deleted", "reference", RISING, {{REFERENCE, "e->o[d] *= alpha[0];", ";"}}},
+    {"rescale of the output alone deleted", "simt", RISING, {{SIMT, "e->o[r][j] *= alpha[r];", ";"}}},
+    {"rescale inverted", "reference", RISING, {{SOFTMAX, ALPHA, "alpha[r] = m[r] == -INFINITY ? 0.0f : EXP2(base - m[r]);"}}},
+    {"rescale missing on the row sum", "reference", RISING, {{SOFTMAX, SUM, "l[r] += sum;"}}},
+    {"base e beside base two", "reference", RISING, {{SOFTMAX, ALPHA, "alpha[r] = exp(m[r] - base);"}}},
+    {"base e beside base two", "simt", RISING, {{SOFTMAX, ALPHA, "alpha[r] = exp(m[r] - base);"}}},
+    {"probabilities in base e", "reference", RISING, {{SOFTMAX, "EXP2(S_GET(e, r, c) - base)", "exp(S_GET(e, r, c) - base)"}}},
+    {"maximum not updated", "reference", RISING, {{SOFTMAX, "m[r] = now;", ";"}}},
+    {"maximum of the block alone", "reference", RISING, {{SOFTMAX, "m[r] = now;", "m[r] = largest[r];"}}},
+    {"LSE in base two", "reference", RISING, {{"cl/epilogue.cl", "in_tile, lse * LN_2", "in_tile, lse"}}},
+    {"mask column against row", "reference", CAUSAL, {{SCORE, "ENGINE_S_COL(e, c)", "ENGINE_ROW(e, r)"}}},
+    {"mask column against row", "simt", CAUSAL, {{SCORE, "ENGINE_S_COL(e, c)", "ENGINE_ROW(e, r)"}}},
+    {"| for &", "reference", CAUSAL, {{SCORE, SEEN, "((index)(key) >= first) | ((index)(key) <= last)"}}},
+    {"| for &", "simt", CAUSAL, {{SCORE, SEEN, "((index)(key) >= first) | ((index)(key) <= last)"}}},
+    {"diagonal off by one", "reference", CAUSAL, {{TILE, "saturate(offset + a->right)", "saturate(offset + a->right - 1)"}}},
+    {"finite sentinel in a masked tile", "simt", PARTLY_EMPTY, {{SCORE, "clamp_score(s), (elem)(-INFINITY)", "clamp_score(s), (elem)(-1e6f)"}}},
+    {"no guard for a row that saw nothing",
+     "simt",
+     PARTLY_EMPTY,
+     {{SOFTMAX, "PICK(now == (elem)(-INFINITY), (elem)(0.0f), now)", "now"}}},
+    {"-inf in padded K in place of the mask",
+     "reference",
+     RISING,
+     {{SCORE, "min((i) + (t)->diagonal_high, (t)->kv_length - 1)", "((i) + (t)->diagonal_high)"},
+      {REFERENCE, "if (key0 + c < t->key_end) {", "{ const int inside = key0 + c < t->key_end;"},
+      {REFERENCE, "LOAD_K(e->k, row + d * e->k_dim)", "(inside ? LOAD_K(e->k, row + d * e->k_dim) : -INFINITY)"}}},
+    {"no mask past the last key",
+     "reference",
+     RISING,
+     {{SCORE, "min((i) + (t)->diagonal_high, (t)->kv_length - 1)", "((i) + (t)->diagonal_high)"}}},
+    {"K tile transposed",
+     "reference",
+     SQUARE,
+     {{REFERENCE, "e->k_row0 + (key0 + c) * e->k_seq", "e->k_row0 + (key0 + c) * e->k_dim"},
+      {REFERENCE, "row + d * e->k_dim", "row + d * e->k_seq"}}},
+    {"K tile transposed",
+     "simt",
+     SQUARE,
+     {{SIMT, "e->v = matrix_make(",
+       "e->k.row_step = a->k.dim, e->k.col_step = a->k.seq, e->k.walk = WALK_ROWS;\n    e->v = matrix_make("}}},
+    {"K stride for V's", "reference", RISING, {{REFERENCE, "e->v_seq = a->v.seq;", "e->v_seq = a->k.seq;"}}},
+    {"seq_q for the keys", "reference", RISING, {{TILE, "t->kv_length = a->seq_kv;", "t->kv_length = a->seq_q;"}}},
+    {"seq_q for the keys", "simt", RISING, {{TILE, "t->kv_length = a->seq_kv;", "t->kv_length = a->seq_q;"}}},
+    {"seq_kv for the queries", "reference", TALL, {{TILE, "t->q_length : a->seq_q) * a->pack", "t->q_length : a->seq_kv) * a->pack"}}},
+    {"heads tiled, not repeated",
+     "reference",
+     "hq4 hkv2 q9 k20 d8 dv12",
+     {{TILE, "t->head0 / a->group", "t->head0 % a->heads_kv"}}},
+    {"scale applied twice", "reference", RISING, {{REFERENCE, "sum * factor", "sum * factor * factor"}}},
+    {"flat offset against row length",
+     "unfused",
+     RISING,
+     {{UNFUSED, "if (row < b.rows && key < args.seq_kv) {",
+       "if (row < b.rows && (b.row0 + row) * args.seq_kv + key < args.seq_kv) {"}}},
+    {"seq_q for the row length of the matrix",
+     "unfused",
+     RISING,
+     {{UNFUSED, "b->row0 + row) * a->seq_kv;", "b->row0 + row) * a->seq_q;"}}},
+    {"softmax without the maximum",
+     "unfused",
+     "hq2 hkv1 q9 k70 d8 dv12 lse inputs=large",
+     {{UNFUSED, "const float base = m == -INFINITY ? 0.0f : m;", "const float base = 0.0f;"}}},
+    {"mask column against row", "unfused", CAUSAL, {{UNFUSED, "(index)(b.row0 + row + b.high)", "(index)(key + b.high)"}}},
+};
+
+static void run(const struct plant *plant, struct trial_result *result)
+{
+    struct trial trial;
+    clattn_error error;
+    clattn_error_init(&error);
+    assert_ok(trial_parse(plant->shape, &trial, &error), &error);
+    trial_run_engine(bench.context, bench.queue, plant->engine, &trial, result);
+}
+
+/* Points the library at a copy of the kernel files while `plant` runs on it. */
+static void run_altered(const struct plant *plant, const struct edit *edits, size_t count, struct trial_result *result)
+{
+    char *root = sources_copy();
+    assert_non_null(root);
+    bool altered = true;
+    size_t failed = 0;
+    for (size_t i = 0; altered && i < count && edits[i].file != NULL; i++) {
+        altered = sources_alter(root, edits[i].file, edits[i].from, edits[i].to);
+        failed = i;
+    }
+    if (altered) {
+        setenv("CLATTN_SOURCE_DIR", root, 1);
+        run(plant, result);
+        unsetenv("CLATTN_SOURCE_DIR");
+    }
+    sources_remove(root);
+    if (!altered) {
+        fail_msg("%s: '%s' does not stand exactly once in %s", plant->name, edits[failed].from, edits[failed].file);
+    }
+}
+
+static void unaltered_copies_pass(void **state)
+{
+    (void)state;
+    static const char *const shapes[] = {RISING, CAUSAL, PARTLY_EMPTY, SQUARE, TALL};
+    static const char *const engines[] = {"reference", "simt", "unfused"};
+    for (size_t i = 0; i < COUNT_OF(engines); i++) {
+        for (size_t j = 0; j < COUNT_OF(shapes); j++) {
+            const struct plant plain = {.name = "none", .engine = engines[i], .shape = shapes[j]};
+            struct trial_result result;
+            run_altered(&plain, NULL, 0, &result);
+            if (!result.ok) {
+                fail_msg("%s, \"%s\": %s", engines[i], shapes[j], result.message);
+            }
+        }
+    }
+}
+
+/* The variable is heeded: a text that cannot compile makes the build fail, naming file and line. */
+static void the_copy_is_what_is_built(void **state)
+{
+    (void)state;
+    const struct plant plant = {.name = "syntax error", .engine = "reference", .shape = RISING};
+    const struct edit edit = {SOFTMAX, "m[r] = now;", "m[r] = now now;"};
+    struct trial_result result;
+    run_altered(&plant, &edit, 1, &result);
+    assert_int_equal(result.status, CLATTN_BUILD_FAILED);
+    assert_contains(result.message, SOFTMAX);
+}
+
+static void every_planted_bug_is_noticed(void **state)
+{
+    (void)state;
+    size_t unnoticed = 0;
+    for (size_t i = 0; i < COUNT_OF(plants); i++) {
+        struct trial_result result;
+        run_altered(&plants[i], plants[i].edits, COUNT_OF(plants[i].edits), &result);
+        /* It must run: a text that does not build proves nothing. */
+        if (result.status != CLATTN_SUCCESS) {
+            fail_msg("%s in %s: %s", plants[i].name, plants[i].engine, result.message);
+        }
+        if (result.ok) {
+            print_error("not noticed: %s in %s, \"%s\": error %g, bound %g\n", plants[i].name, plants[i].engine,
+                        plants[i].shape, result.max_error, result.bound);
+            unnoticed++;
+        }
+    }
+    assert_int_equal(unnoticed, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(unaltered_copies_pass),
+        cmocka_unit_test(the_copy_is_what_is_built),
+        cmocka_unit_test(every_planted_bug_is_noticed),
+    };
+    return cmocka_run_group_tests(tests, bench_open, bench_close);
+}

@@ -20,7 +20,7 @@ typedef struct {
     long total_q, total_kv; /* rows of the packed tensors */
     long sinks, factors;    /* first elements of these buffers */
     long q_lengths, kv_lengths, q_starts, kv_starts, offsets;
-    long first_team;        /* a call cut into several launches starts here */
+    long first_team; /* a call cut into several launches starts here */
     int corner;
     int batches, heads_q, heads_kv;
     int seq_q, seq_kv;
@@ -64,8 +64,10 @@ typedef struct {
 } option_data;
 
 #define OPTION_DATA                                                                                                            \
-    {mask_data,      bias_data,       factors_data,  slopes_data,    sinks_data,                                               \
-     q_lengths_data, kv_lengths_data, q_starts_data, kv_starts_data, offsets_data}
+    {                                                                                                                          \
+        mask_data, bias_data, factors_data, slopes_data, sinks_data, q_lengths_data, kv_lengths_data, q_starts_data,           \
+            kv_starts_data, offsets_data                                                                                       \
+    }
 
 FN long load_integer(__global const void *p, int type, long i)
 {

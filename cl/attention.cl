@@ -16,8 +16,8 @@ __kernel __attribute__((reqd_work_group_size(WORK_GROUP, 1, 1))) void attention(
     tile t;
     elem m[S_ROWS], l[S_ROWS], alpha[S_ROWS];
     ENGINE_LOCAL(e)
-    const long team = args.first_team + (long)get_group_id(0) * (WORK_GROUP / TEAM) +
-                      (TEAM == WORK_GROUP ? 0 : (long)get_local_id(0) / TEAM);
+    const long team =
+        args.first_team + (long)get_group_id(0) * (WORK_GROUP / TEAM) + (TEAM == WORK_GROUP ? 0 : (long)get_local_id(0) / TEAM);
     /* Only engines whose teams are single work-items leave a group part-empty, and these have no barrier. */
     if (team >= (long)args.q_blocks * args.chunks * (args.heads_q / args.pack) * args.batches) {
         return;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The element that softmax, mask and epilogue compute with: one row (LANES 1) or a vector of rows (LANES 4, 8, 16: a lane is a row).
- * Included by an engine after it defined LANES.
+ * The element that softmax, mask and epilogue compute with: one row (LANES 1) or a vector of rows (LANES 4, 8, 16: a lane is a
+ * row). Included by an engine after it defined LANES.
  *
- * A condition per row is used through PICK and any_row only, never through `if`, `~`, `!` or `== 1`: a scalar comparison gives 1,
- * a vector one -1, and select() and any() read the top bit of a vector.
+ * A condition per row is used through PICK and any_row only, never through `if`, `~`, `!` or `== 1`: a scalar comparison gives
+ * 1, a vector one -1, and select() and any() read the top bit of a vector.
  */
 #if LANES == 1
 typedef float elem;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What leaves the loop: O divided by the row sum, LSE in natural logarithm. A row that saw nothing gives 0 and -inf.
  *
- * SPLIT 1: the keys of a tile are split into chunks, and what leaves is a partial result in the workspace, in fp32, for cl/merge.cl:
+ * SPLIT 1: the keys of a tile are split into chunks, and what leaves is a partial result in the workspace, in fp32, for
+ * cl/merge.cl:
  *
  *        output of (batch, head, query, chunk)   HEAD_DIM_V floats each, chunks of a row side by side
  *        LSE of the same, in base two            behind all outputs
@@ -12,7 +13,8 @@ FN long partial_row(const launch_args *a, int batch, int head, int query, int ch
     return (((long)batch * a->heads_q + head) * a->seq_q + query) * a->chunks + chunk;
 }
 
-/* A sink takes part in the denominator of its head's rows, and in nothing else. `scale` is what O and l are multiplied by for it. */
+/* A sink takes part in the denominator of its head's rows, and in nothing else. `scale` is what O and l are multiplied by for
+ * it. */
 FN void add_sink(elem sink, elem *m, elem *l, elem *scale)
 {
     /* A sink of -inf is none; a finite one stays finite in base two. */
@@ -93,8 +95,8 @@ FN elem sinks_of(const tile *t, const launch_args *a, const option_data *b, inde
     return x;
 }
 
-FN void store_tile(engine *e, const tile *t, const launch_args *a, const option_data *b, elem *m, elem *l, __global void *o_data,
-                   __global float *lse_data, __global float *workspace)
+FN void store_tile(engine *e, const tile *t, const launch_args *a, const option_data *b, elem *m, elem *l,
+                   __global void *o_data, __global float *lse_data, __global float *workspace)
 {
     engine_fold_sum(e, l);
     FOR_ROWS(r)

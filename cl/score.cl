@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * From the product's scores to those that softmax sees: softcap, bias, ALiBi, then which keys a row sees. Hidden scores become -inf
- * after the product, along the key axis only; K and V are never changed. All in base two.
+ * From the product's scores to those that softmax sees: softcap, bias, ALiBi, then which keys a row sees. Hidden scores become
+ * -inf after the product, along the key axis only; K and V are never changed. All in base two.
  *
  * SCORE_OPTIONS 1: the text knows softcap, bias, mask and ALiBi, and looks at run time which of them a call has.
  */
@@ -56,8 +56,8 @@ FN index mask_of(const launch_args *a, const option_data *b, const row_options *
 }
 
 /* One elem of scores. `seen` is narrowed by mask and bias. */
-FN elem score_with_options(elem s, const tile *t, const launch_args *a, const option_data *b, const row_options *o, index query, int key,
-                           index *seen)
+FN elem score_with_options(elem s, const tile *t, const launch_args *a, const option_data *b, const row_options *o, index query,
+                           int key, index *seen)
 {
     if (a->softcap != 0.0f) {
         s = TANH(s) * (elem)(a->softcap * LOG2_E);

@@ -59,7 +59,8 @@ FN void tile_sequence(tile *t, const launch_args *a, const option_data *b, int b
         t->kv_length = (int)clamp(kv_end - t->kv_start, (long)0, (long)a->seq_kv);
     }
     if (a->q_lengths_type) {
-        t->q_length = (int)clamp(load_integer(b->q_lengths, a->q_lengths_type, a->q_lengths + batch), (long)0, (long)t->q_length);
+        t->q_length =
+            (int)clamp(load_integer(b->q_lengths, a->q_lengths_type, a->q_lengths + batch), (long)0, (long)t->q_length);
     }
     if (a->kv_lengths_type) {
         t->kv_length =
@@ -74,14 +75,16 @@ FN void tile_sequence(tile *t, const launch_args *a, const option_data *b, int b
             offset = clamp(load_integer(b->offsets, a->offsets_type, a->offsets + batch), -OPEN_END, OPEN_END);
         }
     }
-    /* Sums are saturated at 2^30 while queries and keys stay below 2^29, so that i + diagonal cannot wrap and no comparison changes. */
+    /* Sums are saturated at 2^30 while queries and keys stay below 2^29, so that i + diagonal cannot wrap and no comparison
+     * changes. */
     t->offset = saturate(offset);
     t->diagonal_low = saturate(offset - a->left);
     t->diagonal_high = saturate(offset + a->right);
 }
 
-/* Tile number `team` of the call; false where its sequence is too short to have it. Longest rows first where the diagonal limits
- * the keys: they take longest. Chunks of one tile lie apart by all its blocks, so that teams at work together share keys. */
+/* Tile number `team` of the call; false where its sequence is too short to have it. Longest rows first where the diagonal
+ * limits the keys: they take longest. Chunks of one tile lie apart by all its blocks, so that teams at work together share
+ * keys. */
 FN int tile_decode(tile *t, const launch_args *a, const option_data *b, long team)
 {
     const int packed_heads = a->heads_q / a->pack;
@@ -93,7 +96,8 @@ FN int tile_decode(tile *t, const launch_args *a, const option_data *b, long tea
     t->head0 = (int)(rest % packed_heads) * a->pack;
     t->kv_head = t->head0 / a->group;
     tile_sequence(t, a, b, (int)(rest / packed_heads));
-    /* Rows past the end of a padded sequence are written (as seeing nothing); past that of a packed one lies the next sequence. */
+    /* Rows past the end of a padded sequence are written (as seeing nothing); past that of a packed one lies the next sequence.
+     */
     t->rows = (a->starts_type ? t->q_length : a->seq_q) * a->pack;
     if (t->row0 >= t->rows) {
         return 0;

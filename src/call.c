@@ -89,12 +89,11 @@ static clattn_status check_tensor(const struct tensor_check *t, cl_context conte
 static clattn_status check_main(const char *field, const clattn_buffer *buffer, const clattn_tensor *tensor, int64_t batch,
                                 int64_t heads, int64_t seq, int64_t dim, cl_context context, clattn_error *error)
 {
-    const struct tensor_check t = {
-        field,
-        buffer,
-        cla_type_size(tensor->type),
-        {batch, heads, seq, dim},
-        {tensor->stride_batch, tensor->stride_head, tensor->stride_seq, tensor->stride_dim}};
+    const struct tensor_check t = {field,
+                                   buffer,
+                                   cla_type_size(tensor->type),
+                                   {batch, heads, seq, dim},
+                                   {tensor->stride_batch, tensor->stride_head, tensor->stride_seq, tensor->stride_dim}};
     return check_tensor(&t, context, error);
 }
 
@@ -127,8 +126,11 @@ static clattn_status check_main_buffers(const clattn_plan *plan, const clattn_ca
         TRY(check_tensor(&t, cl, error));
     }
     if (call->workspace.kind != CLATTN_BUFFER_NONE) {
-        const struct tensor_check t = {
-            "call.workspace", &call->workspace, sizeof(float), {(int64_t)(plan->workspace / sizeof(float)), 1, 1, 1}, {1, 0, 0, 0}};
+        const struct tensor_check t = {"call.workspace",
+                                       &call->workspace,
+                                       sizeof(float),
+                                       {(int64_t)(plan->workspace / sizeof(float)), 1, 1, 1},
+                                       {1, 0, 0, 0}};
         TRY(check_tensor(&t, cl, error));
     }
     return CLATTN_SUCCESS;
@@ -141,21 +143,23 @@ static clattn_status check_score_buffers(const clattn_plan *plan, const clattn_c
 {
     const clattn_problem *p = &plan->problem;
     cl_context cl = plan->context->cl;
-    const struct tensor_check mask = {
-        "call.mask",
-        &call->mask,
-        1,
-        {call->batch, p->heads_q, call->seq_q, columns_of(call->mask_columns, call->seq_kv)},
-        {p->mask.stride_batch, p->mask.stride_head, p->mask.stride_seq_q, p->mask.stride_seq_kv}};
-    const struct tensor_check bias = {
-        "call.bias",
-        &call->bias,
-        cla_type_size(p->bias.type),
-        {call->batch, p->heads_q, call->seq_q, columns_of(call->bias_columns, call->seq_kv)},
-        {p->bias.stride_batch, p->bias.stride_head, p->bias.stride_seq_q, p->bias.stride_seq_kv}};
-    const struct tensor_check factors = {"call.bias_factors", &call->bias_factors, sizeof(float), {p->heads_q, 1, 1, 1}, {1, 0, 0, 0}};
-    const struct tensor_check slopes = {
-        "call.alibi", &call->alibi, sizeof(float), {call->batch, p->heads_q, 1, 1}, {p->alibi.stride_batch, p->alibi.stride_head, 0, 0}};
+    const struct tensor_check mask = {"call.mask",
+                                      &call->mask,
+                                      1,
+                                      {call->batch, p->heads_q, call->seq_q, columns_of(call->mask_columns, call->seq_kv)},
+                                      {p->mask.stride_batch, p->mask.stride_head, p->mask.stride_seq_q, p->mask.stride_seq_kv}};
+    const struct tensor_check bias = {"call.bias",
+                                      &call->bias,
+                                      cla_type_size(p->bias.type),
+                                      {call->batch, p->heads_q, call->seq_q, columns_of(call->bias_columns, call->seq_kv)},
+                                      {p->bias.stride_batch, p->bias.stride_head, p->bias.stride_seq_q, p->bias.stride_seq_kv}};
+    const struct tensor_check factors = {
+        "call.bias_factors", &call->bias_factors, sizeof(float), {p->heads_q, 1, 1, 1}, {1, 0, 0, 0}};
+    const struct tensor_check slopes = {"call.alibi",
+                                        &call->alibi,
+                                        sizeof(float),
+                                        {call->batch, p->heads_q, 1, 1},
+                                        {p->alibi.stride_batch, p->alibi.stride_head, 0, 0}};
     const struct tensor_check sinks = {"call.sinks", &call->sinks, sizeof(float), {p->heads_q, 1, 1, 1}, {1, 0, 0, 0}};
     if (p->mask.present)
         TRY(check_tensor(&mask, cl, error));
@@ -170,8 +174,8 @@ static clattn_status check_score_buffers(const clattn_plan *plan, const clattn_c
     return CLATTN_SUCCESS;
 }
 
-static clattn_status check_integers(const char *field, const clattn_buffer *buffer, clattn_integer type, int64_t count, cl_context context,
-                                    clattn_error *error)
+static clattn_status check_integers(const char *field, const clattn_buffer *buffer, clattn_integer type, int64_t count,
+                                    cl_context context, clattn_error *error)
 {
     const struct tensor_check t = {field, buffer, type == CLATTN_INT64 ? 8u : 4u, {count, 1, 1, 1}, {1, 0, 0, 0}};
     return type == CLATTN_NO_INTEGERS ? CLATTN_SUCCESS : check_tensor(&t, context, error);
@@ -199,7 +203,8 @@ static clattn_status check_numbers(const clattn_plan *plan, const clattn_call *c
     if (call->window_left < -1 || call->window_right < -1)
         return cla_fail(error, CLATTN_INVALID_ARGUMENT, call->window_left < -1 ? "call.window_left" : "call.window_right",
                         "a window's side is a number of keys, or -1 for open");
-    if (call->mask_columns < -1 || call->bias_columns < -1 || call->mask_columns > CLA_MAX_SEQ || call->bias_columns > CLA_MAX_SEQ)
+    if (call->mask_columns < -1 || call->bias_columns < -1 || call->mask_columns > CLA_MAX_SEQ ||
+        call->bias_columns > CLA_MAX_SEQ)
         return cla_fail(error, CLATTN_INVALID_ARGUMENT,
                         call->mask_columns < -1 || call->mask_columns > CLA_MAX_SEQ ? "call.mask_columns" : "call.bias_columns",
                         "columns are a number of keys, or -1 for all keys of the call");

@@ -18,8 +18,8 @@ struct candidates {
 clattn_status cla_choose(const struct facts *facts, const clattn_problem *problem, const char *engine, const char *avoid,
                          struct candidates *candidates, clattn_error *error);
 
-/* Decides which candidates split their keys; `chunk` as in clattn_plan_options. Follows from the problem alone, never from cores or
- * batch mates, so that a sequence's result does not depend on them. */
+/* Decides which candidates split their keys; `chunk` as in clattn_plan_options. Follows from the problem alone, never from
+ * cores or batch mates, so that a sequence's result does not depend on them. */
 void cla_choose_split(const struct facts *facts, const clattn_problem *problem, int64_t chunk, struct candidates *candidates);
 
 /* The rules that every configuration obeys, whatever its engine says: limits of the facts. `why` as in engine.serves. */

@@ -45,7 +45,8 @@ struct engine {
     bool (*serves)(const struct facts *facts, const clattn_problem *problem, char *why, size_t why_size);
     /* Tiles that fit the device's limits, best first; at least one where it serves. Engines run at block_m != block_n. */
     size_t (*configs)(const struct facts *facts, const clattn_problem *problem, struct config list[CLA_MAX_CONFIGS]);
-    /* Adds `#define NAME value` lines, beyond those that every engine gets (types, head sizes, BLOCK_N, WORK_GROUP, HAS_FMA). */
+    /* Adds `#define NAME value` lines, beyond those that every engine gets (types, head sizes, BLOCK_N, WORK_GROUP, HAS_FMA).
+     */
     void (*defines)(const struct facts *facts, const clattn_problem *problem, const struct config *config, struct text *out);
     /* The launches of a call of this size, in order; NULL: one of "attention", a team a tile. */
     size_t (*launches)(const struct config *config, const struct launch_args *args, struct launch list[CLA_MAX_LAUNCHES]);

@@ -71,8 +71,8 @@ static clattn_status enqueue_marker(cl_command_queue queue, cl_uint wait_count, 
     return code == CL_SUCCESS ? CLATTN_SUCCESS : cla_fail_cl(error, code, "clEnqueueMarkerWithWaitList");
 }
 
-/* The launches of one call, each waiting for the one before it, so that an out-of-order queue keeps their order. With the plan's lock
- * held: the arguments belong to the kernel object. */
+/* The launches of one call, each waiting for the one before it, so that an out-of-order queue keeps their order. With the
+ * plan's lock held: the arguments belong to the kernel object. */
 static clattn_status enqueue_launches(clattn_plan *plan, cl_command_queue queue, const clattn_call *call, cl_mem workspace,
                                       cl_uint wait_count, const cl_event *wait_list, cl_event *event, clattn_error *error)
 {

@@ -24,7 +24,8 @@ static int32_t choose_pack(const struct config *config, int64_t seq_q, int32_t g
     return pack;
 }
 
-static struct tensor_view float_view(const clattn_buffer *buffer, size_t size, int64_t batch, int64_t head, int64_t seq, int64_t dim)
+static struct tensor_view float_view(const clattn_buffer *buffer, size_t size, int64_t batch, int64_t head, int64_t seq,
+                                     int64_t dim)
 {
     const struct tensor_view v = {(int64_t)(buffer->offset / size), batch, head, seq, dim};
     return v;
@@ -34,9 +35,10 @@ static size_t integer_size(clattn_integer type) { return type == CLATTN_INT64 ? 
 
 static void set_options(const clattn_problem *p, const clattn_call *call, struct launch_args *args)
 {
-    args->mask = float_view(&call->mask, 1, p->mask.stride_batch, p->mask.stride_head, p->mask.stride_seq_q, p->mask.stride_seq_kv);
-    args->bias = float_view(&call->bias, cla_type_size(p->bias.type), p->bias.stride_batch, p->bias.stride_head, p->bias.stride_seq_q,
-                            p->bias.stride_seq_kv);
+    args->mask =
+        float_view(&call->mask, 1, p->mask.stride_batch, p->mask.stride_head, p->mask.stride_seq_q, p->mask.stride_seq_kv);
+    args->bias = float_view(&call->bias, cla_type_size(p->bias.type), p->bias.stride_batch, p->bias.stride_head,
+                            p->bias.stride_seq_q, p->bias.stride_seq_kv);
     args->slopes = float_view(&call->alibi, sizeof(float), p->alibi.stride_batch, p->alibi.stride_head, 0, 0);
     args->sinks = (int64_t)(call->sinks.offset / sizeof(float));
     args->factors = (int64_t)(call->bias_factors.offset / sizeof(float));
@@ -87,8 +89,8 @@ void cla_launch_args(const clattn_problem *p, const struct config *config, const
     args->v = view(&p->v, &call->v);
     args->o = view(&p->o, &call->o);
     args->lse = float_view(&call->lse, sizeof(float), p->lse.stride_batch, p->lse.stride_head, p->lse.stride_seq, 0);
-    args->scores = float_view(&call->scores, sizeof(float), p->scores.stride_batch, p->scores.stride_head, p->scores.stride_seq_q,
-                              p->scores.stride_seq_kv);
+    args->scores = float_view(&call->scores, sizeof(float), p->scores.stride_batch, p->scores.stride_head,
+                              p->scores.stride_seq_q, p->scores.stride_seq_kv);
     args->workspace = (int64_t)(call->workspace.offset / sizeof(float));
     args->batches = (int32_t)call->batch;
     args->heads_q = (int32_t)p->heads_q;
@@ -99,7 +101,8 @@ void cla_launch_args(const clattn_problem *p, const struct config *config, const
     args->pack = choose_pack(config, call->seq_q, args->group);
     args->q_blocks = (int32_t)((call->seq_q * args->pack + config->block_m - 1) / config->block_m);
     args->chunk = config->chunk;
-    args->chunks = config->chunk && call->seq_kv > config->chunk ? (int32_t)((call->seq_kv + config->chunk - 1) / config->chunk) : 1;
+    args->chunks =
+        config->chunk && call->seq_kv > config->chunk ? (int32_t)((call->seq_kv + config->chunk - 1) / config->chunk) : 1;
     args->has_lse = p->lse.present;
     args->has_scores = p->scores.kind != CLATTN_SCORES_NONE;
     args->scale = call->scale;
@@ -121,8 +124,9 @@ size_t cla_launch_list(const struct config *config, const struct launch_args *ar
     list[0] = attention;
     if (!config->chunk)
         return 1;
-    const struct launch merge = {"merge", divide_up(heads * (size_t)args->seq_q * (size_t)config->head_dim_v, (size_t)config->merge_group),
-                                 (size_t)config->merge_group};
+    const struct launch merge = {
+        "merge", divide_up(heads * (size_t)args->seq_q * (size_t)config->head_dim_v, (size_t)config->merge_group),
+        (size_t)config->merge_group};
     list[1] = merge;
     return 2;
 }

@@ -172,8 +172,8 @@ static clattn_status check_options(const clattn_problem *p, clattn_error *error)
 static clattn_status check_integer(const char *field, clattn_integer type, clattn_error *error)
 {
     if (type != CLATTN_NO_INTEGERS && type != CLATTN_INT32 && type != CLATTN_INT64)
-        return cla_fail(error, CLATTN_INVALID_ARGUMENT, field, "%s is %d: it must be CLATTN_INT32, CLATTN_INT64 or CLATTN_NO_INTEGERS",
-                        field, (int)type);
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, field,
+                        "%s is %d: it must be CLATTN_INT32, CLATTN_INT64 or CLATTN_NO_INTEGERS", field, (int)type);
     return CLATTN_SUCCESS;
 }
 
@@ -184,7 +184,8 @@ static clattn_status check_sequences(const clattn_problem *p, clattn_error *erro
     TRY(check_integer("problem.offsets", p->offsets, error));
     TRY(check_integer("problem.packed.starts", p->packed.starts, error));
     if (p->offsets && p->corner != CLATTN_EXPLICIT)
-        return cla_fail(error, CLATTN_INVALID_ARGUMENT, "problem.offsets", "problem.offsets needs problem.corner = CLATTN_EXPLICIT");
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, "problem.offsets",
+                        "problem.offsets needs problem.corner = CLATTN_EXPLICIT");
     if (p->packed.starts) {
         TRY(check_size("problem.packed.total_q", p->packed.total_q, 0, INT64_MAX / 4, error));
         TRY(check_size("problem.packed.total_kv", p->packed.total_kv, 0, INT64_MAX / 4, error));
@@ -195,7 +196,8 @@ static clattn_status check_sequences(const clattn_problem *p, clattn_error *erro
 static clattn_status check_scoring(const clattn_problem *p, clattn_error *error)
 {
     if (!isfinite(p->softcap) || p->softcap < 0.0f)
-        return cla_fail(error, CLATTN_INVALID_ARGUMENT, "problem.softcap", "problem.softcap must be a positive number, or 0 for none");
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, "problem.softcap",
+                        "problem.softcap must be a positive number, or 0 for none");
     TRY(check_size("problem.window.left", p->window.left, -1, INT64_MAX, error));
     TRY(check_size("problem.window.right", p->window.right, -1, INT64_MAX, error));
     if (p->mask.present)

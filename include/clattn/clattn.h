@@ -14,8 +14,9 @@
  * - Functions on distinct objects may run at once on any threads. A context and a plan may be used by many threads at once;
  *   destroying one while another thread uses it is the caller's error.
  * - Sizes are in elements, buffer offsets and workspace sizes in bytes. Strides are in elements of their tensor.
- * - Structs begin with `struct_size`, set by their `_init` function (which passes the size that the program was compiled with to
- *   its `_init_sized` twin in the library), so that a program built against an older header keeps working with a newer library.
+ * - Structs begin with `struct_size`, set by their `_init` function (which passes the size that the program was compiled with
+ * to its `_init_sized` twin in the library), so that a program built against an older header keeps working with a newer
+ * library.
  */
 #ifndef CLATTN_CLATTN_H
 #define CLATTN_CLATTN_H
@@ -101,7 +102,8 @@ static inline void clattn_error_init(clattn_error *error) { clattn_error_init_si
  *     "gpu" "cpu" "accelerator" "default"
  *     "nvidia"          any case-insensitive part of a platform's or a device's name
  *     "nvidia:h200"     a part of the platform's name, then a part of the device's
- * NULL or "" means: the first GPU, otherwise the first accelerator, otherwise the first CPU. A platform that fails is passed over. */
+ * NULL or "" means: the first GPU, otherwise the first accelerator, otherwise the first CPU. A platform that fails is passed
+ * over. */
 
 /* Calls `visit` once for every device that can be used, in a fixed order; `visit` returns false to stop.
  * Errors: NO_PLATFORM, NO_DEVICE. */
@@ -123,7 +125,8 @@ typedef enum clattn_log_level {
     CLATTN_LOG_INFO = 3, /* which engine was chosen, and build logs */
 } clattn_log_level;
 
-/* `text` is valid during the call only. It may be called from any thread that calls the library, and may itself call the library. */
+/* `text` is valid during the call only. It may be called from any thread that calls the library, and may itself call the
+ * library. */
 typedef void (*clattn_log_fn)(void *user, clattn_log_level level, const char *text);
 
 typedef struct clattn_context_options {
@@ -248,8 +251,8 @@ typedef struct clattn_problem {
     clattn_integer kv_lengths; /* call.kv_lengths: how many keys; corners count from these */
     clattn_integer offsets;    /* call.offsets: one offset a sequence, with CLATTN_EXPLICIT */
     struct {                   /* sequences behind each other along the sequence axis, `batch` of them, batch strides unused */
-        clattn_integer starts; /* call.q_starts and call.kv_starts hold batch + 1 cumulative row numbers each; seq_q and seq_kv are
-                                  the longest lengths: queries past them are not computed, keys past them not seen */
+        clattn_integer starts; /* call.q_starts and call.kv_starts hold batch + 1 cumulative row numbers each; seq_q and seq_kv
+                                  are the longest lengths: queries past them are not computed, keys past them not seen */
         int64_t total_q, total_kv; /* rows of the packed tensors */
     } packed;
 } clattn_problem;
@@ -263,8 +266,8 @@ CLATTN_API void clattn_problem_set_layout(clattn_problem *problem, clattn_layout
 
 /* The SHAPE text shared by tools, tests and tuning tables, such as
  *     "b2 hq8 hkv2 q37 k53 d64 dv64 fp16 causal=bottom-right"
- * Missing parts: b1, hq1, hkv = hq, k = q, dv = d, fp32. The problem is initialised and laid out BHSD. docs/semantics.md has the grammar.
- * Errors: INVALID_ARGUMENT, with the word that is wrong as the field. */
+ * Missing parts: b1, hq1, hkv = hq, k = q, dv = d, fp32. The problem is initialised and laid out BHSD. docs/semantics.md has
+ * the grammar. Errors: INVALID_ARGUMENT, with the word that is wrong as the field. */
 CLATTN_API clattn_status clattn_problem_parse(const char *shape, clattn_problem *problem, clattn_error *error);
 CLATTN_API clattn_status clattn_problem_print(const clattn_problem *problem, char *text, size_t size, size_t *needed);
 
@@ -274,7 +277,8 @@ typedef struct clattn_plan clattn_plan;
 
 typedef struct clattn_plan_options {
     size_t struct_size;
-    const char *engine; /* only this one, by the name that `clattn info` shows, "unfused" included; NULL: the best that serves */
+    const char
+        *engine;       /* only this one, by the name that `clattn info` shows, "unfused" included; NULL: the best that serves */
     const char *avoid; /* names to pass over, separated by commas; NULL: none */
     int64_t chunk;     /* where few queries meet many keys: keys of one chunk, rounded up to whole tiles. 0: the library's
                           choice, which depends on the problem alone; -1: keys are never split */
@@ -360,15 +364,16 @@ static inline void clattn_call_init(clattn_call *call, const clattn_plan *plan)
  *   queue         of the plan's context and device; in-order or out-of-order.
  *   wait_count, wait_list  as in clEnqueueNDRangeKernel: (0, NULL) and (0, list) wait for nothing, (n, NULL) is an error.
  *   event         NULL, or receives an event that completes with the last command of this call; the caller releases it.
- * Every buffer is retained by OpenCL until the commands end, as with any kernel. Buffer sizes are checked against strides before
- * anything is queued. Outputs must not overlap inputs. With batch, heads_q or seq_q 0 nothing is launched (event, if asked for, is a marker).
- * After an OPENCL error the contents of the outputs are undefined. Errors: INVALID_ARGUMENT, OPENCL, DEVICE_LOST, OUT_OF_HOST_MEMORY. */
+ * Every buffer is retained by OpenCL until the commands end, as with any kernel. Buffer sizes are checked against strides
+ * before anything is queued. Outputs must not overlap inputs. With batch, heads_q or seq_q 0 nothing is launched (event, if
+ * asked for, is a marker). After an OPENCL error the contents of the outputs are undefined. Errors: INVALID_ARGUMENT, OPENCL,
+ * DEVICE_LOST, OUT_OF_HOST_MEMORY. */
 CLATTN_API clattn_status clattn_enqueue(clattn_plan *plan, cl_command_queue queue, const clattn_call *call, cl_uint wait_count,
                                         const cl_event *wait_list, cl_event *event, clattn_error *error);
 
-/* The one-call form: makes a plan of `problem`, enqueues it with these five buffers (lse may be NULL) on `queue` at the problem's
- * sizes, and destroys the plan. Programs stay with the context, so a second call with the same types and head sizes builds
- * nothing. Asynchronous like clattn_enqueue. */
+/* The one-call form: makes a plan of `problem`, enqueues it with these five buffers (lse may be NULL) on `queue` at the
+ * problem's sizes, and destroys the plan. Programs stay with the context, so a second call with the same types and head sizes
+ * builds nothing. Asynchronous like clattn_enqueue. */
 CLATTN_API clattn_status clattn_attention(clattn_context *context, cl_command_queue queue, const clattn_problem *problem,
                                           cl_mem q, cl_mem k, cl_mem v, cl_mem o, cl_mem lse, clattn_error *error);
 
@@ -388,8 +393,8 @@ CLATTN_API clattn_status clattn_plan_source(const clattn_plan *plan, char *text,
 CLATTN_API clattn_status clattn_device_facts(cl_device_id device, const char *overrides, char *text, size_t size,
                                              size_t *needed, clattn_error *error);
 
-/* The name of engine number `index`, from 0 on in the order in which they are tried; NULL past the last. It lives as long as the
- * library. */
+/* The name of engine number `index`, from 0 on in the order in which they are tried; NULL past the last. It lives as long as
+ * the library. */
 CLATTN_API const char *clattn_engine_name(size_t index);
 
 /* Programs built from source so far by this context. */

@@ -82,7 +82,7 @@ static void print_memory(size_t bytes)
 
 static void print_row(const char *shape, const clattn_problem *p, const struct row *row)
 {
-    printf("  %-34s %9.2f  %6.0f", shape, 1e3 * row->fused, 1e-9 * operations(p) / row->fused);
+    printf("  %-34s %9.2f  %7.0f", shape, 1e3 * row->fused, 1e-9 * operations(p) / row->fused);
     if (row->unfused > 0)
         printf("  %9.2f  %5.1fx", 1e3 * row->unfused, row->unfused / row->fused);
     else
@@ -97,8 +97,8 @@ int demo_table(struct session *session, const char *engine)
     double rate = 0; /* operations a second of the slower side so far */
     const double start = clock_seconds();
     printf("\n3. Fused against the three separate kernels it replaces (fp32, milliseconds)\n\n"
-           "  %-34s %9s  %6s  %9s  %6s  %10s  %10s\n",
-           "shape", "fused", "GFLOPs", "unfused", "", "memory", "unfused's");
+           "  %-34s %9s  %7s  %9s  %6s  %10s  %10s\n",
+           "shape", "fused", "GFLOP/s", "unfused", "gain", "memory", "unfused's");
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
         struct row row = {0, 0, 0, 0};
         clattn_problem p;

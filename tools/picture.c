@@ -2,15 +2,19 @@
  * The terminal's half of picture.h. */
 #include "picture.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
-/* The key that row i looks at most among the words, itself and the marks at both ends left out; -1: there is none. */
+/* Not "[CLS]", ".", "-". */
+static bool is_word(const struct picture *p, int token) { return isalnum((unsigned char)p->labels[token][0]) != 0; }
+
+/* The other word that row i looks at most; -1: there is none. */
 static int strongest_word(const struct picture *p, int head, int i)
 {
     int best = -1;
-    for (int j = 1; j + 1 < p->tokens; j++)
-        if (j != i && (best < 0 || picture_weight(p, head, i, j) > picture_weight(p, head, i, best)))
+    for (int j = 0; j < p->tokens; j++)
+        if (j != i && is_word(p, j) && (best < 0 || picture_weight(p, head, i, j) > picture_weight(p, head, i, best)))
             best = j;
     return best;
 }
@@ -21,8 +25,8 @@ int picture_telling_head(const struct picture *p)
     float best_sum = -1.0f;
     for (int head = 0; head < p->heads; head++) {
         float sum = 0;
-        for (int i = 1; i + 1 < p->tokens; i++) {
-            const int j = strongest_word(p, head, i);
+        for (int i = 0; i < p->tokens; i++) {
+            const int j = is_word(p, i) ? strongest_word(p, head, i) : -1;
             sum += j >= 0 ? picture_weight(p, head, i, j) : 0;
         }
         if (sum > best_sum) {
@@ -53,13 +57,21 @@ static int strongest(const struct picture *p, int head, int i)
     return best;
 }
 
+/* Labels over the columns, on two lines so that neighbours do not touch. */
+static void print_header(const struct picture *p, const char *bold, const char *plain)
+{
+    for (int line = 0; line < 2; line++) {
+        printf("%8s%s%*s", "", bold, line == 0 ? 0 : 5, "");
+        for (int j = line; j < p->tokens; j += 2)
+            printf("%-*.9s", j + 2 < p->tokens ? 10 : 0, p->labels[j]);
+        printf("%s\n", plain);
+    }
+}
+
 void picture_print(const struct picture *p, int head, bool colour)
 {
     const char *bold = colour ? "\033[1m" : "", *plain = colour ? "\033[0m" : "";
-    printf("%8s", "");
-    for (int j = 0; j < p->tokens; j++)
-        printf("%s%-5.5s%s", bold, p->labels[j], plain);
-    printf("\n");
+    print_header(p, bold, plain);
     for (int i = 0; i < p->tokens; i++) {
         const int j = strongest(p, head, i);
         printf(" %s%6.6s%s ", bold, p->labels[i], plain);

@@ -7,14 +7,14 @@
 #include <string.h>
 
 enum {
-    CELL = 34,        /* of the large map */
-    LEFT = 112,       /* room for row labels */
-    TOP = 150,        /* room for the title and column labels */
+    CELL = 42,        /* of the large map */
+    LEFT = 96,        /* room for row labels */
+    TOP = 142,        /* room for the title and column labels */
     SMALL_SIDE = 108, /* of a small map */
     SMALL_GAP = 26,
     SMALL_COLUMNS = 3,
-    GUTTER = 64,
-    FOOT = 92,
+    GUTTER = 60,
+    FOOT = 64,
 };
 
 #define INK "#1f2933"
@@ -68,7 +68,7 @@ static void large_map(FILE *out, const struct picture *p, int head)
     for (int i = 0; i < n; i++) {
         char attributes[128];
         text_at(out, LEFT - 10, TOP + i * CELL + CELL / 2 + 5, "text-anchor=\"end\"", p->labels[i]);
-        const int x = LEFT + i * CELL + CELL / 2 + 5;
+        const int x = LEFT + i * CELL + CELL / 2;
         snprintf(attributes, sizeof attributes, "transform=\"rotate(-45 %d %d)\"", x, TOP - 10);
         text_at(out, x, TOP - 10, attributes, p->labels[i]);
         for (int j = 0; j < n; j++)
@@ -82,7 +82,7 @@ static void large_map(FILE *out, const struct picture *p, int head)
                 continue;
             snprintf(percent, sizeof percent, "%d", (int)(100.0f * w + 0.5f));
             text_at(out, LEFT + j * CELL + CELL / 2, TOP + i * CELL + CELL / 2 + 4,
-                    w > 0.4f ? "class=\"n\" fill=\"#ffffff\"" : "class=\"n\" fill=\"" INK "\"", percent);
+                    w > 0.58f ? "class=\"n\" fill=\"#ffffff\"" : "class=\"n\" fill=\"" INK "\"", percent);
         }
     }
 }
@@ -131,7 +131,7 @@ static void draw(FILE *out, const struct picture *p, int head)
         out,
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" font-family=\"Helvetica, "
         "Arial, sans-serif\" font-size=\"14\" fill=\"" INK "\">\n"
-        "<style>.n{font-size:11px;text-anchor:middle}.s{font-size:12px;fill:" MUTED "}</style>\n"
+        "<style>.n{font-size:12px;text-anchor:middle}.s{font-size:12px;fill:" MUTED "}</style>\n"
         "<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n",
         width, height, width, height);
     text_at(out, 24, 34, "font-size=\"20\" font-weight=\"bold\"", p->title);
@@ -140,8 +140,8 @@ static void draw(FILE *out, const struct picture *p, int head)
     text_at(out, 24, 56, "class=\"s\"", subtitle);
     large_map(out, p, head);
     small_maps(out, p, head, x_small, TOP);
-    legend(out, LEFT + 70, TOP + side + 26);
-    text_at(out, 24, height - 20, "class=\"s\"", p->note);
+    legend(out, LEFT + side / 2 - 80, TOP + side + 18);
+    text_at(out, 24, height - 18, "class=\"s\"", p->note);
     fputs("</svg>\n", out);
 }
 

@@ -9,22 +9,30 @@
 
 enum { LABEL_WIDTH = 14, TEXT_WIDTH = 92 };
 
-/* "  label          text", wrapped at blanks; the label stands on the first line only. */
+/* Bytes of `text` that go on one line, broken at a blank where it is too long. */
+static size_t line_length(const char *text)
+{
+    size_t length = strcspn(text, "\n");
+    if (length <= TEXT_WIDTH)
+        return length;
+    length = TEXT_WIDTH;
+    while (length > 0 && text[length] != ' ')
+        length--;
+    return length > 0 ? length : strcspn(text, " \n");
+}
+
+/* "    label          text", wrapped; the label stands on the first line only. */
 static void print_row(const char *label, const char *text)
 {
+    text += strspn(text, " \n");
     while (*text != '\0') {
-        size_t length = strcspn(text, "\n");
-        const bool fits = length <= TEXT_WIDTH;
-        if (!fits) {
-            length = TEXT_WIDTH;
-            while (length > 0 && text[length] != ' ')
-                length--;
-            if (length == 0)
-                length = strcspn(text, " \n");
-        }
-        printf("    %-*s%.*s\n", LABEL_WIDTH, label, (int)length, text);
+        const size_t length = line_length(text);
+        size_t shown = length;
+        while (shown > 0 && text[shown - 1] == ' ')
+            shown--;
+        printf("    %-*s%.*s\n", LABEL_WIDTH, label, (int)shown, text);
         text += length;
-        text += *text == ' ' || *text == '\n';
+        text += strspn(text, " \n");
         label = "";
     }
 }
@@ -107,18 +115,52 @@ static void print_memory(const char *facts, struct scratch *s)
     print_row("arguments", s->row);
 }
 
+/* Lines of the plan's description, without those that say what stands above them already. */
+static void print_plan(const char *text)
+{
+    const char *label = "  served by";
+    while (*text != '\0') {
+        const size_t length = strcspn(text, "\n");
+        char line[1024];
+        if (strncmp(text, "problem:", 8) != 0 && strncmp(text, "device:", 7) != 0) {
+            snprintf(line, sizeof line, "%.*s", (int)length, text);
+            print_row(label, line);
+            label = "";
+        }
+        text += length + (text[length] == '\n');
+    }
+}
+
+/* "candidate 1: simt, block_m 128, ..." lines, many an engine, as "simt (15 tiles), then reference (1 tile)". */
+static void print_order(const char *text)
+{
+    char row[512] = "", engine[64] = "", next[64];
+    size_t at = 0;
+    int tiles = 0;
+    for (; text != NULL; text = strchr(text, '\n'), text += text != NULL) {
+        const bool is_candidate = sscanf(text, "candidate %*d: %63[^,]", next) == 1;
+        if (tiles > 0 && (!is_candidate || strcmp(next, engine) != 0) && at < sizeof row) {
+            at += (size_t)snprintf(row + at, sizeof row - at, "%s%s (%d tile%s)", at ? ", then " : "", engine, tiles,
+                                   tiles == 1 ? "" : "s");
+            tiles = 0;
+        }
+        if (!is_candidate)
+            continue;
+        snprintf(engine, sizeof engine, "%s", next);
+        tiles++;
+    }
+    print_row("  order tried", row);
+}
+
 static void print_answer(const struct survey *survey, const struct survey_answer *answer)
 {
-    char memory[64];
     print_row("shape", survey->shape);
-    if (answer->status == CLATTN_SUCCESS) {
-        print_row("  served by", answer->text ? answer->text : answer->engine);
-        print_row("  workspace", answer->workspace ? bytes_text(answer->workspace, memory, sizeof memory) : "none");
-    } else {
+    if (answer->status == CLATTN_SUCCESS)
+        print_plan(answer->text ? answer->text : answer->engine);
+    else
         print_row("  not served", answer->text ? answer->text : clattn_status_text(answer->status));
-    }
     if (answer->others != NULL)
-        print_row("  choice", answer->others);
+        print_order(answer->others);
 }
 
 static void print_device(const struct survey *survey, const struct survey_device *device)
@@ -146,8 +188,8 @@ static void print_device(const struct survey *survey, const struct survey_device
 /* What steers choices from outside belongs into a report. */
 static void print_environment(void)
 {
-    static const char *const names[] = {"CLATTN_DEVICE", "CLATTN_DEVICE_OVERRIDE", "CLATTN_ENGINE", "CLATTN_AVOID",
-                                        "CLATTN_SOURCE_DIR"};
+    static const char *const names[] = {"CLATTN_DEVICE", "CLATTN_DEVICE_OVERRIDE", "CLATTN_ENGINE",
+                                        "CLATTN_AVOID",  "CLATTN_SOURCE_DIR",      "CLATTN_BUILD_OPTIONS"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         const char *value = getenv(names[i]);
         if (value != NULL && value[0] != '\0')

@@ -171,9 +171,9 @@ FN void engine_begin(engine *e, const tile *t, const launch_args *a, __global co
     e->x = item % ITEMS_X;
     e->y = item / ITEMS_X;
     e->turn = 0;
-    e->q = matrix_make(q, tile_q_offset(t, a->q), a->q, t->pack, Q_TYPE);
-    e->k = matrix_make(k, tile_kv_offset(t, a->k), a->k, 1, K_TYPE);
-    e->v = matrix_make(v, tile_kv_offset(t, a->v), a->v, 1, V_TYPE);
+    matrix_set(&e->q, q, tile_q_offset(t, a->q), a->q, t->pack, Q_TYPE);
+    matrix_set(&e->k, k, tile_kv_offset(t, a->k), a->k, 1, K_TYPE);
+    matrix_set(&e->v, v, tile_kv_offset(t, a->v), a->v, 1, V_TYPE);
     if (key0 < t->key_end) {
         if (Q_RESIDENT) {
             stage(Q_PLACE(e), &e->q, Q_TYPE, 1, BLOCK_M, K_CHUNKS * DEPTH_CHUNK, Q_STRIDE, HEAD_DIM, t->row0, 0, t->rows, 0);

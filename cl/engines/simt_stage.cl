@@ -50,17 +50,15 @@ FN int matrix_walk(const matrix *m, int type)
     return by_four && m->col_step == 1 && (m->row_step & 3) == 0 ? WALK_ROWS_BY_FOUR : WALK_ROWS;
 }
 
-FN matrix matrix_make(__global const void *data, long at, const tensor_view view, int pack, int type)
+FN void matrix_set(matrix *m, __global const void *data, long at, const tensor_view view, int pack, int type)
 {
-    matrix m;
-    m.data = data;
-    m.at = at;
-    m.row_step = view.seq;
-    m.col_step = view.dim;
-    m.head_step = pack == 1 ? 0 : view.head;
-    m.pack = pack;
-    m.walk = matrix_walk(&m, type);
-    return m;
+    m->data = data;
+    m->at = at;
+    m->row_step = view.seq;
+    m->col_step = view.dim;
+    m->head_step = pack == 1 ? 0 : view.head;
+    m->pack = pack;
+    m->walk = matrix_walk(m, type);
 }
 
 FN long matrix_row(const matrix *m, int row)

@@ -10,20 +10,35 @@ typedef struct {
 
 typedef struct {
     tensor_view q, k, v, o;
-    tensor_view lse;    /* dim unused */
-    tensor_view scores; /* seq is the query's stride, dim the key's */
-    long offset;        /* key position of query 0, with CORNER_EXPLICIT */
-    long workspace;     /* its first float */
-    long left, right;   /* keys i + offset - left ... i + offset + right are seen; OPEN_END where there is no limit */
+    tensor_view lse;        /* dim unused */
+    tensor_view scores;     /* seq is the query's stride, dim the key's */
+    tensor_view mask, bias; /* the same */
+    tensor_view slopes;     /* batch and head only */
+    long offset;            /* key position of query 0, with CORNER_EXPLICIT */
+    long workspace;         /* its first float */
+    long left, right;       /* keys i + offset - left ... i + offset + right are seen; OPEN_END where there is no limit */
+    long total_q, total_kv; /* rows of the packed tensors */
+    long sinks, factors;    /* first elements of these buffers */
+    long q_lengths, kv_lengths, q_starts, kv_starts, offsets;
+    long first_team; /* a call cut into several launches starts here */
     int corner;
     int batches, heads_q, heads_kv;
     int seq_q, seq_kv;
     int group;    /* query heads that share one key/value head */
     int pack;     /* of these, how many lie in one tile's rows, neighbours in the row index; divides group */
     int q_blocks; /* tiles along the rows of one packed head */
+    int chunk;    /* keys of one chunk, a multiple of BLOCK_N, where a tile's keys are split; 0 otherwise */
+    int chunks;   /* 1 where they are not */
     int has_lse, has_scores;
-    float scale; /* scores = scale * (q . k); the base-two factor is folded in where it is used */
+    int mask_columns, bias_columns; /* keys from there on are hidden */
+    int has_mask, bias_type, has_slopes, has_sinks, has_factors;
+    int q_lengths_type, kv_lengths_type, starts_type, offsets_type; /* INT32, INT64 or 0: absent */
+    float scale;   /* scores = scale * (q . k); the base-two factor is folded in where it is used */
+    float softcap; /* 0: none */
 } launch_args;
+
+#define INT32 1
+#define INT64 2
 
 #define CORNER_TOP_LEFT 0
 #define CORNER_BOTTOM_RIGHT 1
@@ -34,4 +49,39 @@ typedef struct {
 #define KERNEL_PARAMETERS                                                                                                      \
     __global const void *restrict q_data, __global const void *restrict k_data, __global const void *restrict v_data,          \
         __global void *restrict o_data, __global float *restrict lse_data, __global float *restrict scores_data,               \
-        __global float *restrict workspace, const launch_args args
+        __global float *restrict workspace, __global const uchar *restrict mask_data, __global const void *restrict bias_data, \
+        __global const float *restrict factors_data, __global const float *restrict slopes_data,                               \
+        __global const float *restrict sinks_data, __global const void *restrict q_lengths_data,                               \
+        __global const void *restrict kv_lengths_data, __global const void *restrict q_starts_data,                            \
+        __global const void *restrict kv_starts_data, __global const void *restrict offsets_data, const launch_args args
+
+/* The buffers of options, to be handed on together. */
+typedef struct {
+    __global const uchar *mask;
+    __global const void *bias;
+    __global const float *factors, *slopes, *sinks;
+    __global const void *q_lengths, *kv_lengths, *q_starts, *kv_starts, *offsets;
+} option_data;
+
+#define OPTION_DATA                                                                                                            \
+    {                                                                                                                          \
+        mask_data, bias_data, factors_data, slopes_data, sinks_data, q_lengths_data, kv_lengths_data, q_starts_data,           \
+            kv_starts_data, offsets_data                                                                                       \
+    }
+
+FN long load_integer(__global const void *p, int type, long i)
+{
+    return type == INT64 ? ((__global const long *)p)[i] : (long)((__global const int *)p)[i];
+}
+
+/* What the product is multiplied by, so that scores come out in base two. Clamped: a scale near the largest number would become
+ * infinite. With a softcap the base-two factor follows behind tanh. */
+FN float score_factor(const launch_args *a)
+{
+    if (SCORE_OPTIONS) {
+        if (a->softcap != 0.0f) {
+            return clamp(a->scale / a->softcap, -LARGEST, LARGEST);
+        }
+    }
+    return clamp(a->scale * LOG2_E, -LARGEST, LARGEST);
+}

@@ -2,24 +2,30 @@
  * The kernel loop, the same for every engine: a team owns BLOCK_M rows and visits the key blocks that they see.
  */
 #include "cl/contract.cl"
-#include "cl/mask.cl"
+#include "cl/score.cl"
 #include "cl/softmax.cl"
 #include "cl/epilogue.cl"
+#if SPLIT
+#include "cl/merge.cl"
+#endif
 
 __kernel __attribute__((reqd_work_group_size(WORK_GROUP, 1, 1))) void attention(KERNEL_PARAMETERS)
 {
+    const option_data options = OPTION_DATA;
     engine e;
     tile t;
     elem m[S_ROWS], l[S_ROWS], alpha[S_ROWS];
     ENGINE_LOCAL(e)
-    const long team = (long)get_group_id(0) * (WORK_GROUP / TEAM) + (TEAM == WORK_GROUP ? 0 : (long)get_local_id(0) / TEAM);
+    const long team =
+        args.first_team + (long)get_group_id(0) * (WORK_GROUP / TEAM) + (TEAM == WORK_GROUP ? 0 : (long)get_local_id(0) / TEAM);
     /* Only engines whose teams are single work-items leave a group part-empty, and these have no barrier. */
-    if (team >= (long)args.q_blocks * (args.heads_q / args.pack) * args.batches) {
+    if (team >= (long)args.q_blocks * args.chunks * (args.heads_q / args.pack) * args.batches) {
         return;
     }
-    tile_decode(&t, &args, team);
-    /* Scores in base two; clamped, since a scale near the largest number would become infinite. */
-    const float factor = clamp(args.scale * LOG2_E, -LARGEST, LARGEST);
+    if (!tile_decode(&t, &args, &options, team)) {
+        return;
+    }
+    const float factor = score_factor(&args);
     engine_begin(&e, &t, &args, q_data, k_data, v_data);
     FOR_ROWS(r)
     {
@@ -28,13 +34,13 @@ __kernel __attribute__((reqd_work_group_size(WORK_GROUP, 1, 1))) void attention(
         FOR_O_COLS(c) { O_SET(&e, r, c, (elem)(0.0f)); }
     }
     for (int key0 = tile_first_block(&t); key0 < t.key_end; key0 += BLOCK_N) {
-        const int masked = !tile_block_is_open(&t, key0);
+        const int altered = SCORE_OPTIONS || !tile_block_is_open(&t, key0);
         engine_qk(&e, &t, key0, factor);
-        if (masked) {
-            mask_tile(&e, &t, key0);
+        if (altered) {
+            score_tile(&e, &t, &args, &options, key0);
         }
-        softmax_step(&e, m, l, alpha, masked);
+        softmax_step(&e, m, l, alpha, altered);
         engine_pv(&e, &t, key0, alpha);
     }
-    store_tile(&e, &t, &args, m, l, o_data, lse_data);
+    store_tile(&e, &t, &args, &options, m, l, o_data, lse_data, workspace);
 }

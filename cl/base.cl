@@ -16,7 +16,8 @@
 #define LN_2 0.69314718055994530942f
 #define LARGEST 3.402823466e+38f
 
-/* fma() is slow without hardware and does not even link on one implementation, so it is used where CL_FP_FMA is reported only. */
+/* fma() is slow without hardware and does not even link on one implementation, so it is used where CL_FP_FMA is reported only.
+ */
 #ifdef HAS_FMA
 #define MULTIPLY_ADD(a, b, c) fma(a, b, c)
 #else

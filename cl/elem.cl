@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The element that softmax, mask and epilogue compute with: one row (LANES 1) or a vector of rows (LANES 4, 8, 16: a lane is a row).
- * Included by an engine after it defined LANES.
+ * The element that softmax, mask and epilogue compute with: one row (LANES 1) or a vector of rows (LANES 4, 8, 16: a lane is a
+ * row). Included by an engine after it defined LANES.
  *
- * A condition per row is used through PICK and any_row only, never through `if`, `~`, `!` or `== 1`: a scalar comparison gives 1,
- * a vector one -1, and select() and any() read the top bit of a vector.
+ * A condition per row is used through PICK and any_row only, never through `if`, `~`, `!` or `== 1`: a scalar comparison gives
+ * 1, a vector one -1, and select() and any() read the top bit of a vector.
  */
 #if LANES == 1
 typedef float elem;
@@ -13,29 +13,36 @@ typedef int index;
 #define LANE_INDEX(x, lane) (x)
 #define as_index(x) as_int(x)
 #define as_elem(x) as_float(x)
+#define convert_elem(x) convert_float(x)
 #elif LANES == 4
 typedef float4 elem;
 typedef int4 index;
 #define as_index(x) as_int4(x)
 #define as_elem(x) as_float4(x)
+#define convert_elem(x) convert_float4(x)
 #elif LANES == 8
 typedef float8 elem;
 typedef int8 index;
 #define as_index(x) as_int8(x)
 #define as_elem(x) as_float8(x)
+#define convert_elem(x) convert_float8(x)
 #elif LANES == 16
 typedef float16 elem;
 typedef int16 index;
 #define as_index(x) as_int16(x)
 #define as_elem(x) as_float16(x)
+#define convert_elem(x) convert_float16(x)
 #else
 #error "LANES must be 1, 4, 8 or 16"
 #endif
 #if LANES > 1
 #define any_row(c) any((c) != 0)
-#define LANE(x, lane) (((const float *)&(x))[lane])
-#define LANE_INDEX(x, lane) (((const int *)&(x))[lane])
+#define LANE(x, lane) (((float *)&(x))[lane])
+#define LANE_INDEX(x, lane) (((int *)&(x))[lane])
 #endif
+
+/* abs() of an int is unsigned; here no value is the most negative one. */
+#define abs_index(x) max(x, -(x))
 
 #define PICK(c, a, b) select((elem)(b), (elem)(a), (index)((c) != 0))
 

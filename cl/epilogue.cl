@@ -1,45 +1,126 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What leaves the loop: O divided by the row sum, LSE in natural logarithm. A row that saw nothing gives 0 and -inf.
+ *
+ * SPLIT 1: the keys of a tile are split into chunks, and what leaves is a partial result in the workspace, in fp32, for
+ * cl/merge.cl:
+ *
+ *        output of (batch, head, query, chunk)   HEAD_DIM_V floats each, chunks of a row side by side
+ *        LSE of the same, in base two            behind all outputs
  */
-FN void store_tile(engine *e, const tile *t, const launch_args *a, elem *m, elem *l, __global void *o_data,
-                   __global float *lse_data)
+FN long partial_rows(const launch_args *a) { return (long)a->batches * a->heads_q * a->seq_q * a->chunks; }
+FN long partial_row(const launch_args *a, int batch, int head, int query, int chunk)
+{
+    return (((long)batch * a->heads_q + head) * a->seq_q + query) * a->chunks + chunk;
+}
+
+/* A sink takes part in the denominator of its head's rows, and in nothing else. `scale` is what O and l are multiplied by for
+ * it. */
+FN void add_sink(elem sink, elem *m, elem *l, elem *scale)
+{
+    /* A sink of -inf is none; a finite one stays finite in base two. */
+    const elem s = PICK(sink == (elem)(-INFINITY), sink, clamp_score(sink * LOG2_E));
+    const elem now = LARGER(s, *m);
+    const elem base = PICK(now == (elem)(-INFINITY), (elem)(0.0f), now);
+    *scale = EXP2(*m - base);
+    *l = *l * *scale + EXP2(s - base);
+    *m = now;
+}
+
+FN void store_lse_row(const tile *t, const launch_args *a, index in_tile, elem lse, __global float *lse_data)
+{
+    for (int lane = 0; lane < LANES; lane++) {
+        const int row = LANE_INDEX(in_tile, lane) + t->row0;
+        if (row < t->rows) {
+            lse_data[tile_row_offset(t, a->lse, row)] = LANE(lse, lane);
+        }
+    }
+}
+
+#if SPLIT
+FN void store_row(engine *e, const tile *t, const launch_args *a, int r, __global float *workspace, elem lse)
+{
+    const index in_tile = ENGINE_ROW(e, r);
+    for (int lane = 0; lane < LANES; lane++) {
+        const int row = LANE_INDEX(in_tile, lane) + t->row0;
+        if (row < t->rows) {
+            const long partial = partial_row(a, t->batch, tile_head(t, row), tile_query(t, row), t->chunk);
+            __global float *out = workspace + a->workspace + partial * HEAD_DIM_V;
+            FOR_O_COLS(c)
+            {
+                const int col = ENGINE_O_COL(e, c);
+                if (col < HEAD_DIM_V) {
+                    const elem x = O_GET(e, r, c);
+                    out[col] = LANE(x, lane);
+                }
+            }
+            if (ENGINE_OWNS_ROWS(e)) {
+                workspace[a->workspace + partial_rows(a) * HEAD_DIM_V + partial] = LANE(lse, lane);
+            }
+        }
+    }
+}
+#else
+FN void store_row(engine *e, const tile *t, const launch_args *a, int r, __global void *o_data)
+{
+#ifdef ENGINE_STORE_ROW
+    ENGINE_STORE_ROW(e, t, a, r, o_data);
+#else
+    const index in_tile = ENGINE_ROW(e, r);
+    for (int lane = 0; lane < LANES; lane++) {
+        const int row = LANE_INDEX(in_tile, lane) + t->row0;
+        if (row < t->rows) {
+            const long at = tile_row_offset(t, a->o, row);
+            FOR_O_COLS(c)
+            {
+                const int col = ENGINE_O_COL(e, c);
+                if (col < HEAD_DIM_V) {
+                    const elem x = O_GET(e, r, c);
+                    STORE_O(LANE(x, lane), o_data, at + col * a->o.dim);
+                }
+            }
+        }
+    }
+#endif
+}
+#endif
+
+/* The sinks of the rows of one elem. */
+FN elem sinks_of(const tile *t, const launch_args *a, const option_data *b, index in_tile)
+{
+    elem x;
+    for (int lane = 0; lane < LANES; lane++) {
+        const int row = min(LANE_INDEX(in_tile, lane) + t->row0, t->rows - 1);
+        LANE(x, lane) = b->sinks[a->sinks + tile_head(t, row)];
+    }
+    return x;
+}
+
+FN void store_tile(engine *e, const tile *t, const launch_args *a, const option_data *b, elem *m, elem *l,
+                   __global void *o_data, __global float *lse_data, __global float *workspace)
 {
     engine_fold_sum(e, l);
     FOR_ROWS(r)
     {
         const index in_tile = ENGINE_ROW(e, r);
-        /* l is NaN, not 0, for a row with a NaN score, and its division below keeps that. */
-        const index empty = (index)(l[r] == (elem)(0.0f));
-        const elem inverse = (elem)(1.0f) / PICK(empty, (elem)(1.0f), l[r]);
-        const elem lse = PICK(empty, (elem)(-INFINITY), (m[r] + log2(l[r])) * LN_2);
-        FOR_O_COLS(c) { O_SET(e, r, c, PICK(empty, (elem)(0.0f), O_GET(e, r, c) * inverse)); }
-#ifdef ENGINE_STORE_ROW
-        ENGINE_STORE_ROW(e, t, a, r, o_data);
+        /* l is NaN, not 0, for a row with a NaN score, and the division below keeps that. */
+        const index unseen = (index)(l[r] == (elem)(0.0f));
+        elem top = m[r], sum = l[r], scale = (elem)(1.0f);
+        if (!SPLIT && a->has_sinks) {
+            add_sink(sinks_of(t, a, b, in_tile), &top, &sum, &scale);
+        }
+        const index empty = (index)(sum == (elem)(0.0f));
+        const elem inverse = scale / PICK(empty, (elem)(1.0f), sum);
+        const elem lse = PICK(empty, (elem)(-INFINITY), top + log2(sum));
+        FOR_O_COLS(c) { O_SET(e, r, c, PICK(unseen, (elem)(0.0f), O_GET(e, r, c) * inverse)); }
+#if SPLIT
+        store_row(e, t, a, r, workspace, lse);
 #else
-        for (int lane = 0; lane < LANES; lane++) {
-            const int row = LANE_INDEX(in_tile, lane) + t->row0;
-            if (row < t->rows) {
-                const long at = tile_row_offset(t, a->o, row);
-                FOR_O_COLS(c)
-                {
-                    const int col = ENGINE_O_COL(e, c);
-                    if (col < HEAD_DIM_V) {
-                        const elem x = O_GET(e, r, c);
-                        STORE_O(LANE(x, lane), o_data, at + col * a->o.dim);
-                    }
-                }
+        store_row(e, t, a, r, o_data);
+        if (a->has_lse) {
+            if (ENGINE_OWNS_ROWS(e)) {
+                store_lse_row(t, a, in_tile, lse * LN_2, lse_data);
             }
         }
 #endif
-        if (a->has_lse) {
-            if (ENGINE_OWNS_ROWS(e)) {
-                for (int lane = 0; lane < LANES; lane++) {
-                    const int row = LANE_INDEX(in_tile, lane) + t->row0;
-                    if (row < t->rows) {
-                        lse_data[tile_row_offset(t, a->lse, row)] = LANE(lse, lane);
-                    }
-                }
-            }
-        }
     }
 }

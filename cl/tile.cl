@@ -7,7 +7,10 @@ typedef struct {
     int row0, rows; /* first row of the tile; rows of the whole packed head */
     int pack;
     int batch, head0, kv_head;
-    int kv_length;
+    int chunk;                       /* number of the chunk of keys, 0 where they are not split */
+    int q_length, kv_length;         /* of this sequence; queries from q_length on see nothing */
+    long q_start, kv_start;          /* its first row in packed tensors, 0 in others */
+    int offset;                      /* key position of query 0 */
     int diagonal_low, diagonal_high; /* query i sees keys i + low ... i + high */
     int key_begin, key_end;          /* keys that at least one row of the tile sees lie in [begin, end) */
     int open_begin, open_end;        /* keys that every row of the tile sees are [begin, end) */
@@ -18,45 +21,98 @@ FN int saturate(long x) { return (int)clamp(x, -((long)1 << 30), (long)1 << 30);
 FN int tile_query(const tile *t, int row) { return t->pack == 1 ? row : row / t->pack; }
 FN int tile_head(const tile *t, int row) { return t->pack == 1 ? t->head0 : t->head0 + row % t->pack; }
 
+/* Element offset of query 0 of the first head of the tile's Q or O. */
+FN long tile_q_offset(const tile *t, const tensor_view v)
+{
+    return v.base + t->batch * v.batch + t->head0 * v.head + t->q_start * v.seq;
+}
 /* Element offset of a row of the tile's Q or O. */
 FN long tile_row_offset(const tile *t, const tensor_view v, int row)
 {
-    return v.base + t->batch * v.batch + tile_head(t, row) * v.head + tile_query(t, row) * v.seq;
+    return tile_q_offset(t, v) + (tile_head(t, row) - t->head0) * v.head + tile_query(t, row) * v.seq;
 }
 /* Element offset of key 0 of the tile's K or V. */
-FN long tile_kv_offset(const tile *t, const tensor_view v) { return v.base + t->batch * v.batch + t->kv_head * v.head; }
-
-/* Lengths and diagonal of one batch entry; every kernel takes them from here. */
-FN void tile_sequence(tile *t, const launch_args *a, int batch)
+FN long tile_kv_offset(const tile *t, const tensor_view v)
 {
-    const long offset = a->corner == CORNER_TOP_LEFT       ? 0
-                        : a->corner == CORNER_BOTTOM_RIGHT ? (long)a->seq_kv - a->seq_q
-                                                           : a->offset;
+    return v.base + t->batch * v.batch + t->kv_head * v.head + t->kv_start * v.seq;
+}
+
+/* Number `i` of cumulative starts, made safe: in 0 ... total and not before number i - 1. */
+FN long sequence_start(__global const void *starts, const launch_args *a, long base, int i, long total)
+{
+    return clamp(load_integer(starts, a->starts_type, base + i), (long)0, total);
+}
+
+/* Lengths and diagonal of one batch entry; every kernel takes them from here. Nothing in a buffer causes a wild access. */
+FN void tile_sequence(tile *t, const launch_args *a, const option_data *b, int batch)
+{
     t->batch = batch;
+    t->q_length = a->seq_q;
     t->kv_length = a->seq_kv;
-    /* Sums are saturated at 2^30 while queries and keys stay below 2^29, so that i + diagonal cannot wrap and no comparison changes. */
+    t->q_start = t->kv_start = 0;
+    if (a->starts_type) {
+        t->q_start = sequence_start(b->q_starts, a, a->q_starts, batch, a->total_q);
+        t->kv_start = sequence_start(b->kv_starts, a, a->kv_starts, batch, a->total_kv);
+        const long q_end = sequence_start(b->q_starts, a, a->q_starts, batch + 1, a->total_q);
+        const long kv_end = sequence_start(b->kv_starts, a, a->kv_starts, batch + 1, a->total_kv);
+        t->q_length = (int)clamp(q_end - t->q_start, (long)0, (long)a->seq_q);
+        t->kv_length = (int)clamp(kv_end - t->kv_start, (long)0, (long)a->seq_kv);
+    }
+    if (a->q_lengths_type) {
+        t->q_length =
+            (int)clamp(load_integer(b->q_lengths, a->q_lengths_type, a->q_lengths + batch), (long)0, (long)t->q_length);
+    }
+    if (a->kv_lengths_type) {
+        t->kv_length =
+            (int)clamp(load_integer(b->kv_lengths, a->kv_lengths_type, a->kv_lengths + batch), (long)0, (long)t->kv_length);
+    }
+    long offset = 0;
+    if (a->corner == CORNER_BOTTOM_RIGHT) {
+        offset = t->kv_length - t->q_length;
+    } else if (a->corner == CORNER_EXPLICIT) {
+        offset = a->offset;
+        if (a->offsets_type) {
+            offset = clamp(load_integer(b->offsets, a->offsets_type, a->offsets + batch), -OPEN_END, OPEN_END);
+        }
+    }
+    /* Sums are saturated at 2^30 while queries and keys stay below 2^29, so that i + diagonal cannot wrap and no comparison
+     * changes. */
+    t->offset = saturate(offset);
     t->diagonal_low = saturate(offset - a->left);
     t->diagonal_high = saturate(offset + a->right);
 }
 
-/* Tile number `team` of the call. Longest rows first where the diagonal limits the keys: they take longest. */
-FN void tile_decode(tile *t, const launch_args *a, long team)
+/* Tile number `team` of the call; false where its sequence is too short to have it. Longest rows first where the diagonal
+ * limits the keys: they take longest. Chunks of one tile lie apart by all its blocks, so that teams at work together share
+ * keys. */
+FN int tile_decode(tile *t, const launch_args *a, const option_data *b, long team)
 {
-    const int block = (int)(team % a->q_blocks);
-    const long rest = team / a->q_blocks;
     const int packed_heads = a->heads_q / a->pack;
+    const int block = (int)(team % a->q_blocks);
+    const long rest = team / a->q_blocks / a->chunks;
+    t->chunk = (int)(team / a->q_blocks % a->chunks);
     t->pack = a->pack;
-    t->rows = a->seq_q * a->pack;
     t->row0 = (a->right < OPEN_END ? a->q_blocks - 1 - block : block) * BLOCK_M;
     t->head0 = (int)(rest % packed_heads) * a->pack;
     t->kv_head = t->head0 / a->group;
-    tile_sequence(t, a, (int)(rest / packed_heads));
-
+    tile_sequence(t, a, b, (int)(rest / packed_heads));
+    /* Rows past the end of a padded sequence are written (as seeing nothing); past that of a packed one lies the next sequence.
+     */
+    t->rows = (a->starts_type ? t->q_length : a->seq_q) * a->pack;
+    if (t->row0 >= t->rows) {
+        return 0;
+    }
     const int first = tile_query(t, t->row0), last = tile_query(t, min(t->row0 + BLOCK_M, t->rows) - 1);
+    const int last_real = min(last, t->q_length - 1);
     t->key_begin = max(0, first + t->diagonal_low);
-    t->key_end = min(t->kv_length, last + t->diagonal_high + 1);
+    t->key_end = first > last_real ? 0 : min(t->kv_length, last_real + t->diagonal_high + 1);
     t->open_begin = max(0, last + t->diagonal_low);
-    t->open_end = min(t->kv_length, first + t->diagonal_high + 1);
+    t->open_end = last > last_real ? 0 : min(t->kv_length, first + t->diagonal_high + 1);
+    if (a->chunk) {
+        t->key_begin = max(t->key_begin, t->chunk * a->chunk);
+        t->key_end = (int)min((long)t->key_end, ((long)t->chunk + 1) * a->chunk);
+    }
+    return 1;
 }
 
 /* Where the loop over key blocks starts: block borders are multiples of BLOCK_N. */

@@ -10,14 +10,14 @@ typedef struct {
     int low, high;
 } block;
 
-FN void block_decode(block *b, const launch_args *a, long head_of_batch, int row0, int max_rows)
+FN void block_decode(block *b, const launch_args *a, const option_data *options, long head_of_batch, int row0, int max_rows)
 {
     tile t;
     b->batch = (int)(head_of_batch / a->heads_q);
     b->head = (int)(head_of_batch % a->heads_q);
     b->row0 = row0;
     b->rows = min(max_rows, a->seq_q - row0);
-    tile_sequence(&t, a, b->batch);
+    tile_sequence(&t, a, options, b->batch);
     b->low = t.diagonal_low;
     b->high = t.diagonal_high;
 }
@@ -57,6 +57,7 @@ FN void store_elem(elem x, __global float *p, int count)
 /* S = scale * Q * K^T, -inf where a key is hidden. A group a tile of the matrix. */
 __kernel __attribute__((reqd_work_group_size(WORK_GROUP, 1, 1))) void unfused_scores(KERNEL_PARAMETERS)
 {
+    const option_data options = OPTION_DATA;
     DECLARE_PANELS(left, right)
     elem acc[ACC_SIZE], sums[ACC_SIZE];
     const int item = (int)get_local_id(0);
@@ -64,7 +65,7 @@ __kernel __attribute__((reqd_work_group_size(WORK_GROUP, 1, 1))) void unfused_sc
     const int tiles_n = max(1, (args.seq_kv + BLOCK_N - 1) / BLOCK_N), tiles_m = (args.seq_q + BLOCK_M - 1) / BLOCK_M;
     const int key0 = (int)(group % tiles_n) * BLOCK_N;
     block b;
-    block_decode(&b, &args, group / tiles_n / tiles_m, (int)(group / tiles_n % tiles_m) * BLOCK_M, BLOCK_M);
+    block_decode(&b, &args, &options, group / tiles_n / tiles_m, (int)(group / tiles_n % tiles_m) * BLOCK_M, BLOCK_M);
     const int rows = ROUND_UP(b.rows, ROWS * ITEMS);
     const long q_at = head_offset(args.q, &b, b.head) + b.row0 * args.q.seq;
     const long k_at = head_offset(args.k, &b, b.head / args.group) + key0 * args.k.seq;
@@ -154,11 +155,12 @@ FN void softmax_row(const launch_args *a, const block *b, int row, __global floa
 /* A group a block of rows, one after another. */
 __kernel __attribute__((reqd_work_group_size(WORK_GROUP, 1, 1))) void unfused_softmax(KERNEL_PARAMETERS)
 {
+    const option_data options = OPTION_DATA;
     PANEL float shared[WORK_GROUP];
     const int blocks = (args.seq_q + SOFTMAX_ROWS - 1) / SOFTMAX_ROWS;
     const long group = (long)get_group_id(0);
     block b;
-    block_decode(&b, &args, group / blocks, (int)(group % blocks) * SOFTMAX_ROWS, SOFTMAX_ROWS);
+    block_decode(&b, &args, &options, group / blocks, (int)(group % blocks) * SOFTMAX_ROWS, SOFTMAX_ROWS);
     for (int row = 0; row < b.rows; row++) {
         softmax_row(&args, &b, row, workspace, lse_data, scores_data, shared, (int)get_local_id(0));
     }
@@ -199,13 +201,14 @@ FN void store_output(const launch_args *a, const block *b, int col0, const elem 
 /* O = P * V. A group a block of rows, with all columns. */
 __kernel __attribute__((reqd_work_group_size(WORK_GROUP, 1, 1))) void unfused_output(KERNEL_PARAMETERS)
 {
+    const option_data options = OPTION_DATA;
     DECLARE_PANELS(left, right)
     elem acc[ACC_SIZE], sums[ACC_SIZE];
     const int item = (int)get_local_id(0);
     const long group = (long)get_group_id(0);
     const int tiles_m = (args.seq_q + BLOCK_M - 1) / BLOCK_M;
     block b;
-    block_decode(&b, &args, group / tiles_m, (int)(group % tiles_m) * BLOCK_M, BLOCK_M);
+    block_decode(&b, &args, &options, group / tiles_m, (int)(group % tiles_m) * BLOCK_M, BLOCK_M);
     const int rows = ROUND_UP(b.rows, ROWS * ITEMS);
     const long v_at = head_offset(args.v, &b, b.head / args.group);
     for (int col0 = 0; col0 < HEAD_DIM_V; col0 += BLOCK_N) {

@@ -19,6 +19,12 @@ void clattn_call_init_sized(clattn_call *call, size_t size, const clattn_plan *p
         fresh.seq_kv = plan->problem.seq_kv;
         fresh.offset = plan->problem.offset;
         fresh.scale = plan->problem.scale;
+        fresh.window_left = plan->problem.window.left;
+        fresh.window_right = plan->problem.window.right;
+        fresh.mask_columns = plan->problem.mask.columns;
+        fresh.bias_columns = plan->problem.bias.columns;
+    } else {
+        fresh.window_left = fresh.window_right = fresh.mask_columns = fresh.bias_columns = -1;
     }
     memset(call, 0, size);
     memcpy(call, &fresh, size < sizeof fresh ? size : sizeof fresh);
@@ -79,8 +85,9 @@ static clattn_status check_tensor(const struct tensor_check *t, cl_context conte
     return CLATTN_SUCCESS;
 }
 
-static clattn_status check_input(const char *field, const clattn_buffer *buffer, const clattn_tensor *tensor, int64_t batch,
-                                 int64_t heads, int64_t seq, int64_t dim, cl_context context, clattn_error *error)
+/* Q, K, V or O. Packed tensors have one batch entry and all rows of all sequences. */
+static clattn_status check_main(const char *field, const clattn_buffer *buffer, const clattn_tensor *tensor, int64_t batch,
+                                int64_t heads, int64_t seq, int64_t dim, cl_context context, clattn_error *error)
 {
     const struct tensor_check t = {field,
                                    buffer,
@@ -90,19 +97,22 @@ static clattn_status check_input(const char *field, const clattn_buffer *buffer,
     return check_tensor(&t, context, error);
 }
 
-static clattn_status check_buffers(const clattn_plan *plan, const clattn_call *call, clattn_error *error)
+static clattn_status check_main_buffers(const clattn_plan *plan, const clattn_call *call, clattn_error *error)
 {
     const clattn_problem *p = &plan->problem;
     cl_context cl = plan->context->cl;
-    TRY(check_input("call.q", &call->q, &p->q, call->batch, p->heads_q, call->seq_q, p->head_dim_qk, cl, error));
-    TRY(check_input("call.k", &call->k, &p->k, call->batch, p->heads_kv, call->seq_kv, p->head_dim_qk, cl, error));
-    TRY(check_input("call.v", &call->v, &p->v, call->batch, p->heads_kv, call->seq_kv, p->head_dim_v, cl, error));
-    TRY(check_input("call.o", &call->o, &p->o, call->batch, p->heads_q, call->seq_q, p->head_dim_v, cl, error));
+    const bool packed = p->packed.starts != CLATTN_NO_INTEGERS;
+    const int64_t batch = packed ? 1 : call->batch;
+    const int64_t seq_q = packed ? p->packed.total_q : call->seq_q, seq_kv = packed ? p->packed.total_kv : call->seq_kv;
+    TRY(check_main("call.q", &call->q, &p->q, batch, p->heads_q, seq_q, p->head_dim_qk, cl, error));
+    TRY(check_main("call.k", &call->k, &p->k, batch, p->heads_kv, seq_kv, p->head_dim_qk, cl, error));
+    TRY(check_main("call.v", &call->v, &p->v, batch, p->heads_kv, seq_kv, p->head_dim_v, cl, error));
+    TRY(check_main("call.o", &call->o, &p->o, batch, p->heads_q, seq_q, p->head_dim_v, cl, error));
     if (p->lse.present) {
         const struct tensor_check t = {"call.lse",
                                        &call->lse,
                                        sizeof(float),
-                                       {call->batch, p->heads_q, call->seq_q, 1},
+                                       {batch, p->heads_q, seq_q, 1},
                                        {p->lse.stride_batch, p->lse.stride_head, p->lse.stride_seq, 0}};
         TRY(check_tensor(&t, cl, error));
     }
@@ -116,12 +126,88 @@ static clattn_status check_buffers(const clattn_plan *plan, const clattn_call *c
         TRY(check_tensor(&t, cl, error));
     }
     if (call->workspace.kind != CLATTN_BUFFER_NONE) {
-        const struct tensor_check t = {
-            "call.workspace", &call->workspace, 1, {(int64_t)plan->workspace, 1, 1, 1}, {1, 0, 0, 0}};
-        if (call->workspace.offset != 0)
-            return cla_fail(error, CLATTN_INVALID_ARGUMENT, "call.workspace", "call.workspace: its offset must be 0");
+        const struct tensor_check t = {"call.workspace",
+                                       &call->workspace,
+                                       sizeof(float),
+                                       {(int64_t)(plan->workspace / sizeof(float)), 1, 1, 1},
+                                       {1, 0, 0, 0}};
         TRY(check_tensor(&t, cl, error));
     }
+    return CLATTN_SUCCESS;
+}
+
+/* Columns past the keys of the call are never read. */
+static int64_t columns_of(int64_t given, int64_t seq_kv) { return given < 0 || given > seq_kv ? seq_kv : given; }
+
+static clattn_status check_score_buffers(const clattn_plan *plan, const clattn_call *call, clattn_error *error)
+{
+    const clattn_problem *p = &plan->problem;
+    cl_context cl = plan->context->cl;
+    const struct tensor_check mask = {"call.mask",
+                                      &call->mask,
+                                      1,
+                                      {call->batch, p->heads_q, call->seq_q, columns_of(call->mask_columns, call->seq_kv)},
+                                      {p->mask.stride_batch, p->mask.stride_head, p->mask.stride_seq_q, p->mask.stride_seq_kv}};
+    const struct tensor_check bias = {"call.bias",
+                                      &call->bias,
+                                      cla_type_size(p->bias.type),
+                                      {call->batch, p->heads_q, call->seq_q, columns_of(call->bias_columns, call->seq_kv)},
+                                      {p->bias.stride_batch, p->bias.stride_head, p->bias.stride_seq_q, p->bias.stride_seq_kv}};
+    const struct tensor_check factors = {
+        "call.bias_factors", &call->bias_factors, sizeof(float), {p->heads_q, 1, 1, 1}, {1, 0, 0, 0}};
+    const struct tensor_check slopes = {"call.alibi",
+                                        &call->alibi,
+                                        sizeof(float),
+                                        {call->batch, p->heads_q, 1, 1},
+                                        {p->alibi.stride_batch, p->alibi.stride_head, 0, 0}};
+    const struct tensor_check sinks = {"call.sinks", &call->sinks, sizeof(float), {p->heads_q, 1, 1, 1}, {1, 0, 0, 0}};
+    if (p->mask.present)
+        TRY(check_tensor(&mask, cl, error));
+    if (p->bias.present)
+        TRY(check_tensor(&bias, cl, error));
+    if (p->bias.present && p->bias.factors)
+        TRY(check_tensor(&factors, cl, error));
+    if (p->alibi.present)
+        TRY(check_tensor(&slopes, cl, error));
+    if (p->sinks)
+        TRY(check_tensor(&sinks, cl, error));
+    return CLATTN_SUCCESS;
+}
+
+static clattn_status check_integers(const char *field, const clattn_buffer *buffer, clattn_integer type, int64_t count,
+                                    cl_context context, clattn_error *error)
+{
+    const struct tensor_check t = {field, buffer, type == CLATTN_INT64 ? 8u : 4u, {count, 1, 1, 1}, {1, 0, 0, 0}};
+    return type == CLATTN_NO_INTEGERS ? CLATTN_SUCCESS : check_tensor(&t, context, error);
+}
+
+static clattn_status check_sequence_buffers(const clattn_plan *plan, const clattn_call *call, clattn_error *error)
+{
+    const clattn_problem *p = &plan->problem;
+    cl_context cl = plan->context->cl;
+    TRY(check_integers("call.q_lengths", &call->q_lengths, p->q_lengths, call->batch, cl, error));
+    TRY(check_integers("call.kv_lengths", &call->kv_lengths, p->kv_lengths, call->batch, cl, error));
+    TRY(check_integers("call.offsets", &call->offsets, p->offsets, call->batch, cl, error));
+    TRY(check_integers("call.q_starts", &call->q_starts, p->packed.starts, call->batch + 1, cl, error));
+    return check_integers("call.kv_starts", &call->kv_starts, p->packed.starts, call->batch + 1, cl, error);
+}
+
+static clattn_status check_numbers(const clattn_plan *plan, const clattn_call *call, clattn_error *error)
+{
+    TRY(check_bound("call.batch", call->batch, plan->problem.batch, error));
+    TRY(check_bound("call.seq_q", call->seq_q, plan->problem.seq_q, error));
+    TRY(check_bound("call.seq_kv", call->seq_kv, plan->problem.seq_kv, error));
+    if (!isfinite(call->scale))
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, "call.scale", "call.scale is %s: it must be a number",
+                        isnan(call->scale) ? "NaN" : "infinite");
+    if (call->window_left < -1 || call->window_right < -1)
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, call->window_left < -1 ? "call.window_left" : "call.window_right",
+                        "a window's side is a number of keys, or -1 for open");
+    if (call->mask_columns < -1 || call->bias_columns < -1 || call->mask_columns > CLA_MAX_SEQ ||
+        call->bias_columns > CLA_MAX_SEQ)
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT,
+                        call->mask_columns < -1 || call->mask_columns > CLA_MAX_SEQ ? "call.mask_columns" : "call.bias_columns",
+                        "columns are a number of keys, or -1 for all keys of the call");
     return CLATTN_SUCCESS;
 }
 
@@ -136,12 +222,11 @@ clattn_status cla_call_take(const clattn_plan *plan, const clattn_call *given, c
     clattn_call_init(call, plan);
     memcpy(call, given, given->struct_size < sizeof *call ? given->struct_size : sizeof *call);
     call->struct_size = sizeof *call;
-    TRY(check_bound("call.batch", call->batch, plan->problem.batch, error));
-    TRY(check_bound("call.seq_q", call->seq_q, plan->problem.seq_q, error));
-    TRY(check_bound("call.seq_kv", call->seq_kv, plan->problem.seq_kv, error));
-    if (!isfinite(call->scale))
-        return cla_fail(error, CLATTN_INVALID_ARGUMENT, "call.scale", "call.scale is %s: it must be a number",
-                        isnan(call->scale) ? "NaN" : "infinite");
+    TRY(check_numbers(plan, call, error));
     *empty = cla_problem_is_empty(call->batch, plan->problem.heads_q, call->seq_q);
-    return *empty ? CLATTN_SUCCESS : check_buffers(plan, call, error);
+    if (*empty)
+        return CLATTN_SUCCESS;
+    TRY(check_main_buffers(plan, call, error));
+    TRY(check_score_buffers(plan, call, error));
+    return check_sequence_buffers(plan, call, error);
 }

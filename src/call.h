@@ -5,8 +5,8 @@
 
 #include "plan.h"
 
-/* Checks everything before anything is launched: sizes against the plan's bounds, buffers against strides and context. With nothing
- * to compute (*empty) no buffer is looked at. Errors: INVALID_ARGUMENT that names the field. */
+/* Checks everything before anything is launched: sizes against the plan's bounds, buffers against strides and context. With
+ * nothing to compute (*empty) no buffer is looked at. Errors: INVALID_ARGUMENT that names the field. */
 clattn_status cla_call_take(const clattn_plan *plan, const clattn_call *given, clattn_call *call, bool *empty,
                             clattn_error *error);
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "choose.h"
 
+#include "problem.h"
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -31,6 +33,23 @@ static bool is_listed(const char *list, const char *name)
         list += strcspn(list, ", ");
     }
     return false;
+}
+
+size_t cla_config_workspace(const clattn_problem *problem, const struct config *config)
+{
+    if (config->engine->workspace)
+        return config->engine->workspace(problem, config);
+    if (!config->chunk)
+        return 0;
+    const int64_t chunks = (problem->seq_kv + config->chunk - 1) / config->chunk;
+    const int64_t sizes[] = {problem->batch, problem->heads_q, problem->seq_q, chunks, problem->head_dim_v + 1};
+    size_t bytes = sizeof(float);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        if (sizes[i] == 0)
+            return 0;
+        bytes = bytes > SIZE_MAX / (size_t)sizes[i] ? SIZE_MAX : bytes * (size_t)sizes[i];
+    }
+    return bytes;
 }
 
 static void add_configs(const struct engine *engine, const struct facts *facts, const clattn_problem *problem,
@@ -77,4 +96,33 @@ clattn_status cla_choose(const struct facts *facts, const clattn_problem *proble
         return cla_fail(error, CLATTN_UNSUPPORTED, "", "no engine serves this problem on this device:\n%s",
                         candidates->declined.data ? candidates->declined.data : "");
     return CLATTN_SUCCESS;
+}
+
+/* Few queries against many keys are one tile a head: the keys are split, so that more than one team works on them. */
+enum { SPLIT_MAX_QUERIES = 16, SPLIT_CHUNK = 512, SPLIT_MIN_KEYS = 2 * SPLIT_CHUNK };
+
+static int group_within(const struct facts *facts, int group)
+{
+    while (group > 1 && ((uint64_t)group > facts->max_work_group || (uint64_t)group > facts->max_work_item_0))
+        group /= 2;
+    return group;
+}
+
+void cla_choose_split(const struct facts *facts, const clattn_problem *problem, int64_t chunk, struct candidates *candidates)
+{
+    if (chunk == 0 && problem->seq_q <= SPLIT_MAX_QUERIES && problem->seq_kv >= SPLIT_MIN_KEYS)
+        chunk = SPLIT_CHUNK;
+    if (chunk <= 0 || chunk > CLA_MAX_SEQ)
+        return;
+    for (size_t i = 0; i < candidates->count; i++) {
+        struct config *config = &candidates->list[i];
+        if (config->engine->launches)
+            continue;
+        config->chunk = (int)((chunk + config->block_n - 1) / config->block_n) * config->block_n;
+        config->head_dim_v = (int)problem->head_dim_v;
+        config->merge_group = group_within(facts, 64);
+        /* Partial results that no buffer can hold: then one team does all keys, slower and right. */
+        if (facts->max_alloc && cla_config_workspace(problem, config) > facts->max_alloc)
+            config->chunk = 0;
+    }
 }

@@ -18,8 +18,15 @@ struct candidates {
 clattn_status cla_choose(const struct facts *facts, const clattn_problem *problem, const char *engine, const char *avoid,
                          struct candidates *candidates, clattn_error *error);
 
+/* Decides which candidates split their keys; `chunk` as in clattn_plan_options. Follows from the problem alone, never from
+ * cores or batch mates, so that a sequence's result does not depend on them. */
+void cla_choose_split(const struct facts *facts, const clattn_problem *problem, int64_t chunk, struct candidates *candidates);
+
 /* The rules that every configuration obeys, whatever its engine says: limits of the facts. `why` as in engine.serves. */
 bool cla_config_fits(const struct facts *facts, const struct config *config, char *why, size_t why_size);
+
+/* Workspace of a plan: the engine's own, and partial results where keys are split. SIZE_MAX when it would not fit a size_t. */
+size_t cla_config_workspace(const clattn_problem *problem, const struct config *config);
 
 /* "block_m 128, block_n 64, work_group 256, local memory 80 KiB" */
 void cla_config_print(const struct config *config, struct text *out);

@@ -14,7 +14,8 @@ struct device_entry {
     char platform_name[128], device_name[128];
 };
 
-/* The entry that `selector` names in a list, by the rules in clattn.h; NULL: none. Pure, so that it is tested without devices. */
+/* The entry that `selector` names in a list, by the rules in clattn.h; NULL: none. Pure, so that it is tested without devices.
+ */
 const struct device_entry *cla_device_match(const struct device_entry *list, size_t count, const char *selector);
 
 #endif

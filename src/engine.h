@@ -18,6 +18,10 @@ struct config {
     int team;           /* of these, how many share one tile; divides work_group */
     size_t local_bytes; /* local memory that the text declares */
     bool packs_heads;   /* query heads of a group may share a tile's rows when there are few queries */
+    /* Keys of one chunk where few queries leave most of the device idle, a multiple of block_n; 0: keys are not split. Set by
+     * cla_choose_split. */
+    int chunk;
+    int merge_group, head_dim_v; /* for the launch that adds the chunks up */
     /* The engine's own numbers; what they mean is its affair, what they are called in kernel text too. */
     int rows_per_item, cols_per_item;
     int depth_chunk;        /* columns of Q and K in local memory at a time */
@@ -41,7 +45,8 @@ struct engine {
     bool (*serves)(const struct facts *facts, const clattn_problem *problem, char *why, size_t why_size);
     /* Tiles that fit the device's limits, best first; at least one where it serves. Engines run at block_m != block_n. */
     size_t (*configs)(const struct facts *facts, const clattn_problem *problem, struct config list[CLA_MAX_CONFIGS]);
-    /* Adds `#define NAME value` lines, beyond those that every engine gets (types, head sizes, BLOCK_N, WORK_GROUP, HAS_FMA). */
+    /* Adds `#define NAME value` lines, beyond those that every engine gets (types, head sizes, BLOCK_N, WORK_GROUP, HAS_FMA).
+     */
     void (*defines)(const struct facts *facts, const clattn_problem *problem, const struct config *config, struct text *out);
     /* The launches of a call of this size, in order; NULL: one of "attention", a team a tile. */
     size_t (*launches)(const struct config *config, const struct launch_args *args, struct launch list[CLA_MAX_LAUNCHES]);

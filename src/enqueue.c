@@ -32,13 +32,26 @@ static cl_mem memory_of(const clattn_buffer *buffer)
 static clattn_status set_arguments(cl_kernel kernel, const clattn_call *call, cl_mem workspace, const struct launch_args *args,
                                    clattn_error *error)
 {
-    const cl_mem buffers[] = {memory_of(&call->q),
-                              memory_of(&call->k),
-                              memory_of(&call->v),
-                              memory_of(&call->o),
-                              args->has_lse ? memory_of(&call->lse) : NULL,
-                              args->has_scores ? memory_of(&call->scores) : NULL,
-                              workspace};
+    /* In the order of KERNEL_PARAMETERS in cl/args.cl. */
+    const cl_mem buffers[] = {
+        memory_of(&call->q),
+        memory_of(&call->k),
+        memory_of(&call->v),
+        memory_of(&call->o),
+        args->has_lse ? memory_of(&call->lse) : NULL,
+        args->has_scores ? memory_of(&call->scores) : NULL,
+        workspace,
+        args->has_mask ? memory_of(&call->mask) : NULL,
+        args->bias_type ? memory_of(&call->bias) : NULL,
+        args->has_factors ? memory_of(&call->bias_factors) : NULL,
+        args->has_slopes ? memory_of(&call->alibi) : NULL,
+        args->has_sinks ? memory_of(&call->sinks) : NULL,
+        args->q_lengths_type ? memory_of(&call->q_lengths) : NULL,
+        args->kv_lengths_type ? memory_of(&call->kv_lengths) : NULL,
+        args->starts_type ? memory_of(&call->q_starts) : NULL,
+        args->starts_type ? memory_of(&call->kv_starts) : NULL,
+        args->offsets_type ? memory_of(&call->offsets) : NULL,
+    };
     const cl_uint count = sizeof buffers / sizeof *buffers;
     cl_int code = CL_SUCCESS;
     for (cl_uint i = 0; i < count && code == CL_SUCCESS; i++)
@@ -58,8 +71,8 @@ static clattn_status enqueue_marker(cl_command_queue queue, cl_uint wait_count, 
     return code == CL_SUCCESS ? CLATTN_SUCCESS : cla_fail_cl(error, code, "clEnqueueMarkerWithWaitList");
 }
 
-/* The launches of one call, each waiting for the one before it, so that an out-of-order queue keeps their order. With the plan's lock
- * held: the arguments belong to the kernel object. */
+/* The launches of one call, each waiting for the one before it, so that an out-of-order queue keeps their order. With the
+ * plan's lock held: the arguments belong to the kernel object. */
 static clattn_status enqueue_launches(clattn_plan *plan, cl_command_queue queue, const clattn_call *call, cl_mem workspace,
                                       cl_uint wait_count, const cl_event *wait_list, cl_event *event, clattn_error *error)
 {

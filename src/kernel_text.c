@@ -2,6 +2,7 @@
 #include "kernel_text.h"
 
 #include "platform.h"
+#include "problem.h"
 
 #include <inttypes.h>
 
@@ -14,6 +15,9 @@ void cla_kernel_defines(const struct facts *facts, const clattn_problem *problem
                  problem->head_dim_v);
     cla_text_add(out, "#define K_TYPE %d\n#define O_TYPE %d\n#define Q_TYPE %d\n", (int)problem->k.type, (int)problem->o.type,
                  (int)problem->q.type);
+    if (config->chunk)
+        cla_text_add(out, "#define MERGE_GROUP %d\n", config->merge_group);
+    cla_text_add(out, "#define SCORE_OPTIONS %d\n#define SPLIT %d\n", cla_problem_alters_scores(problem), config->chunk != 0);
     cla_text_add(out, "#define TEAM %d\n#define V_TYPE %d\n#define WORK_GROUP %d\n", config->team, (int)problem->v.type,
                  config->work_group);
     if (config->engine->defines)

@@ -24,6 +24,62 @@ static int32_t choose_pack(const struct config *config, int64_t seq_q, int32_t g
     return pack;
 }
 
+static struct tensor_view float_view(const clattn_buffer *buffer, size_t size, int64_t batch, int64_t head, int64_t seq,
+                                     int64_t dim)
+{
+    const struct tensor_view v = {(int64_t)(buffer->offset / size), batch, head, seq, dim};
+    return v;
+}
+
+static size_t integer_size(clattn_integer type) { return type == CLATTN_INT64 ? 8 : 4; }
+
+static void set_options(const clattn_problem *p, const clattn_call *call, struct launch_args *args)
+{
+    args->mask =
+        float_view(&call->mask, 1, p->mask.stride_batch, p->mask.stride_head, p->mask.stride_seq_q, p->mask.stride_seq_kv);
+    args->bias = float_view(&call->bias, cla_type_size(p->bias.type), p->bias.stride_batch, p->bias.stride_head,
+                            p->bias.stride_seq_q, p->bias.stride_seq_kv);
+    args->slopes = float_view(&call->alibi, sizeof(float), p->alibi.stride_batch, p->alibi.stride_head, 0, 0);
+    args->sinks = (int64_t)(call->sinks.offset / sizeof(float));
+    args->factors = (int64_t)(call->bias_factors.offset / sizeof(float));
+    args->mask_columns = (int32_t)(call->mask_columns < 0 ? call->seq_kv : call->mask_columns);
+    args->bias_columns = (int32_t)(call->bias_columns < 0 ? call->seq_kv : call->bias_columns);
+    args->has_mask = p->mask.present;
+    args->bias_type = p->bias.present ? (int32_t)p->bias.type : 0;
+    args->has_slopes = p->alibi.present;
+    args->has_sinks = p->sinks;
+    args->has_factors = p->bias.present && p->bias.factors;
+    args->softcap = p->softcap;
+}
+
+static void set_sequences(const clattn_problem *p, const clattn_call *call, struct launch_args *args)
+{
+    args->q_lengths = (int64_t)(call->q_lengths.offset / integer_size(p->q_lengths));
+    args->kv_lengths = (int64_t)(call->kv_lengths.offset / integer_size(p->kv_lengths));
+    args->offsets = (int64_t)(call->offsets.offset / integer_size(p->offsets));
+    args->q_starts = (int64_t)(call->q_starts.offset / integer_size(p->packed.starts));
+    args->kv_starts = (int64_t)(call->kv_starts.offset / integer_size(p->packed.starts));
+    args->q_lengths_type = (int32_t)p->q_lengths;
+    args->kv_lengths_type = (int32_t)p->kv_lengths;
+    args->offsets_type = (int32_t)p->offsets;
+    args->starts_type = (int32_t)p->packed.starts;
+    args->total_q = p->packed.total_q;
+    args->total_kv = p->packed.total_kv;
+    if (p->packed.starts)
+        args->q.batch = args->k.batch = args->v.batch = args->o.batch = args->lse.batch = 0;
+}
+
+/* -1 and whatever reaches past every key are the same: open. Twice CLA_OPEN_END stays open even from the largest offset. */
+static int64_t reach(int64_t given) { return given < 0 || given > CLA_OPEN_END ? CLA_OPEN_END * 2 : given; }
+
+static void set_diagonal(const clattn_problem *p, const clattn_call *call, struct launch_args *args)
+{
+    args->offset = call->offset > CLA_OPEN_END ? CLA_OPEN_END : call->offset < -CLA_OPEN_END ? -CLA_OPEN_END : call->offset;
+    args->left = reach(call->window_left);
+    args->right = p->causal ? 0 : reach(call->window_right);
+    args->corner = (int32_t)p->corner;
+}
+
 void cla_launch_args(const clattn_problem *p, const struct config *config, const clattn_call *call, struct launch_args *args)
 {
     const struct launch_args fresh = {0};
@@ -32,20 +88,10 @@ void cla_launch_args(const clattn_problem *p, const struct config *config, const
     args->k = view(&p->k, &call->k);
     args->v = view(&p->v, &call->v);
     args->o = view(&p->o, &call->o);
-    args->lse.base = (int64_t)(call->lse.offset / sizeof(float));
-    args->lse.batch = p->lse.stride_batch;
-    args->lse.head = p->lse.stride_head;
-    args->lse.seq = p->lse.stride_seq;
-    args->scores.base = (int64_t)(call->scores.offset / sizeof(float));
-    args->scores.batch = p->scores.stride_batch;
-    args->scores.head = p->scores.stride_head;
-    args->scores.seq = p->scores.stride_seq_q;
-    args->scores.dim = p->scores.stride_seq_kv;
-    args->offset = call->offset > CLA_OPEN_END ? CLA_OPEN_END : call->offset < -CLA_OPEN_END ? -CLA_OPEN_END : call->offset;
+    args->lse = float_view(&call->lse, sizeof(float), p->lse.stride_batch, p->lse.stride_head, p->lse.stride_seq, 0);
+    args->scores = float_view(&call->scores, sizeof(float), p->scores.stride_batch, p->scores.stride_head,
+                              p->scores.stride_seq_q, p->scores.stride_seq_kv);
     args->workspace = (int64_t)(call->workspace.offset / sizeof(float));
-    args->left = CLA_OPEN_END * 2; /* open even from the largest offset */
-    args->right = p->causal ? 0 : CLA_OPEN_END * 2;
-    args->corner = (int32_t)p->corner;
     args->batches = (int32_t)call->batch;
     args->heads_q = (int32_t)p->heads_q;
     args->heads_kv = (int32_t)p->heads_kv;
@@ -54,19 +100,33 @@ void cla_launch_args(const clattn_problem *p, const struct config *config, const
     args->group = p->heads_kv > 0 ? (int32_t)(p->heads_q / p->heads_kv) : 1;
     args->pack = choose_pack(config, call->seq_q, args->group);
     args->q_blocks = (int32_t)((call->seq_q * args->pack + config->block_m - 1) / config->block_m);
+    args->chunk = config->chunk;
+    args->chunks =
+        config->chunk && call->seq_kv > config->chunk ? (int32_t)((call->seq_kv + config->chunk - 1) / config->chunk) : 1;
     args->has_lse = p->lse.present;
     args->has_scores = p->scores.kind != CLATTN_SCORES_NONE;
     args->scale = call->scale;
+    set_diagonal(p, call, args);
+    set_options(p, call, args);
+    set_sequences(p, call, args);
 }
+
+static size_t divide_up(size_t a, size_t b) { return (a + b - 1) / b; }
 
 size_t cla_launch_list(const struct config *config, const struct launch_args *args, struct launch *list)
 {
     if (config->engine->launches)
         return config->engine->launches(config, args, list);
-    const size_t teams = (size_t)args->q_blocks * (size_t)(args->heads_q / args->pack) * (size_t)args->batches;
-    const size_t per_group = (size_t)(config->work_group / config->team);
-    list[0].kernel = "attention";
-    list[0].groups = (teams + per_group - 1) / per_group;
-    list[0].work_group = (size_t)config->work_group;
-    return 1;
+    const size_t heads = (size_t)args->heads_q * (size_t)args->batches;
+    const size_t teams = (size_t)args->q_blocks * (size_t)args->chunks * (heads / (size_t)args->pack);
+    const struct launch attention = {"attention", divide_up(teams, (size_t)(config->work_group / config->team)),
+                                     (size_t)config->work_group};
+    list[0] = attention;
+    if (!config->chunk)
+        return 1;
+    const struct launch merge = {
+        "merge", divide_up(heads * (size_t)args->seq_q * (size_t)config->head_dim_v, (size_t)config->merge_group),
+        (size_t)config->merge_group};
+    list[1] = merge;
+    return 2;
 }

@@ -14,17 +14,27 @@ struct launch_args {
     struct tensor_view q, k, v, o;
     struct tensor_view lse;
     struct tensor_view scores;
+    struct tensor_view mask, bias;
+    struct tensor_view slopes;
     int64_t offset;
     int64_t workspace;
     int64_t left, right;
+    int64_t total_q, total_kv;
+    int64_t sinks, factors;
+    int64_t q_lengths, kv_lengths, q_starts, kv_starts, offsets;
+    int64_t first_team;
     int32_t corner;
     int32_t batches, heads_q, heads_kv;
     int32_t seq_q, seq_kv;
     int32_t group;
     int32_t pack;
     int32_t q_blocks;
+    int32_t chunk, chunks;
     int32_t has_lse, has_scores;
-    float scale;
+    int32_t mask_columns, bias_columns;
+    int32_t has_mask, bias_type, has_slopes, has_sinks, has_factors;
+    int32_t q_lengths_type, kv_lengths_type, starts_type, offsets_type;
+    float scale, softcap;
 };
 
 #define CLA_OPEN_END ((int64_t)1 << 40)

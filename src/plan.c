@@ -157,7 +157,7 @@ static clattn_status settle(clattn_plan *plan, const struct candidates *candidat
     }
     if (status == CLATTN_SUCCESS && fits) {
         cla_clear(error);
-        plan->workspace = plan->config.engine->workspace ? plan->config.engine->workspace(&plan->problem, &plan->config) : 0;
+        plan->workspace = cla_config_workspace(&plan->problem, &plan->config);
         describe(plan, candidates, &lost);
     } else if (status == CLATTN_SUCCESS) {
         /* The log of the last failure is in *error already when nothing built. */
@@ -195,6 +195,7 @@ clattn_status clattn_plan_create(clattn_context *context, const clattn_problem *
     if (!candidates || plan->options.failed)
         TRY_GOTO(cla_fail(error, CLATTN_OUT_OF_HOST_MEMORY, "", "out of host memory while creating a plan"));
     TRY_GOTO(cla_choose(&context->facts, &plan->problem, options.engine, options.avoid, candidates, error));
+    cla_choose_split(&context->facts, &plan->problem, options.chunk, candidates);
     TRY_GOTO(settle(plan, candidates, error));
     cla_log(context, CLATTN_LOG_INFO, plan->description.data ? plan->description.data : "");
     *out = plan;
@@ -226,7 +227,9 @@ static clattn_status choose_only(const struct facts *facts, const clattn_problem
     clattn_problem checked;
     TRY(take_options(given, &options, error));
     TRY(cla_problem_take(problem, &checked, error));
-    return cla_choose(facts, &checked, options.engine, options.avoid, candidates, error);
+    TRY(cla_choose(facts, &checked, options.engine, options.avoid, candidates, error));
+    cla_choose_split(facts, &checked, options.chunk, candidates);
+    return CLATTN_SUCCESS;
 }
 
 clattn_status clattn_supported(clattn_context *context, const clattn_problem *problem, const clattn_plan_options *options,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A problem, what was chosen for it, and its kernels, ready to launch. Immutable but for the kernels' arguments, which a lock guards. */
+ * A problem, what was chosen for it, and its kernels, ready to launch. Immutable but for the kernels' arguments, which a lock
+ * guards. */
 #ifndef CLATTN_PLAN_H
 #define CLATTN_PLAN_H
 

@@ -81,9 +81,9 @@ static void read_nvidia(cl_device_id device, struct facts *facts)
     facts->nv_compute =
         read_number(device, DEVICE_COMPUTE_CAPABILITY_MAJOR_NV) * 10 + read_number(device, DEVICE_COMPUTE_CAPABILITY_MINOR_NV);
     facts->preferred_multiple = read_number(device, DEVICE_WARP_SIZE_NV);
-    /* CL_DEVICE_LOCAL_MEM_SIZE says 48 KiB, which is the limit of a __local argument. A static array may use what the chip gives a
-     * thread block: measured on sm_90 (226 KiB builds and runs, 227 fails); the others are the CUDA programming guide's table of
-     * compute capabilities, less the 1 KiB that the system keeps. */
+    /* CL_DEVICE_LOCAL_MEM_SIZE says 48 KiB, which is the limit of a __local argument. A static array may use what the chip
+     * gives a thread block: measured on sm_90 (226 KiB builds and runs, 227 fails); the others are the CUDA programming guide's
+     * table of compute capabilities, less the 1 KiB that the system keeps. */
     const uint64_t kib = facts->nv_compute == 80 || facts->nv_compute == 87   ? 163
                          : facts->nv_compute == 86 || facts->nv_compute == 89 ? 99
                          : facts->nv_compute >= 90 && facts->nv_compute < 120 ? 226

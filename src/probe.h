@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Asks an OpenCL device for its facts. A query that fails leaves its fact 0 or "": a device that misreports must not hide itself. */
+ * Asks an OpenCL device for its facts. A query that fails leaves its fact 0 or "": a device that misreports must not hide
+ * itself. */
 #ifndef CLATTN_PROBE_H
 #define CLATTN_PROBE_H
 

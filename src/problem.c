@@ -13,10 +13,16 @@ void clattn_problem_init_sized(clattn_problem *problem, size_t size)
     memset(&fresh, 0, sizeof fresh);
     fresh.q.type = fresh.k.type = fresh.v.type = fresh.o.type = CLATTN_FP32;
     fresh.scale = NAN;
+    fresh.window.left = fresh.window.right = -1;
+    fresh.mask.columns = fresh.bias.columns = -1;
+    fresh.bias.type = CLATTN_FP32;
     memset(problem, 0, size);
     memcpy(problem, &fresh, size < sizeof fresh ? size : sizeof fresh);
     problem->struct_size = size;
 }
+
+/* A batch dimension that packed tensors do not have. */
+static bool is_packed(const clattn_problem *p) { return p->packed.starts != CLATTN_NO_INTEGERS; }
 
 /* a * b, held at +-2^62 so that sums of four of them cannot wrap. */
 static int64_t times(int64_t a, int64_t b)
@@ -125,14 +131,15 @@ static clattn_status check_sizes(const clattn_problem *p, clattn_error *error)
 
 static clattn_status check_outputs(const clattn_problem *p, clattn_error *error)
 {
+    const int64_t batch = is_packed(p) ? 1 : p->batch;
     if (cla_problem_is_empty(p->batch, p->heads_q, p->seq_q)) /* nothing is written; contiguous strides may be 0 */
         return CLATTN_SUCCESS;
-    TRY(check_output_stride("problem.o.stride_batch", p->batch, p->o.stride_batch, error));
+    TRY(check_output_stride("problem.o.stride_batch", batch, p->o.stride_batch, error));
     TRY(check_output_stride("problem.o.stride_head", p->heads_q, p->o.stride_head, error));
     TRY(check_output_stride("problem.o.stride_seq", p->seq_q, p->o.stride_seq, error));
     TRY(check_output_stride("problem.o.stride_dim", p->head_dim_v, p->o.stride_dim, error));
     if (p->lse.present) {
-        TRY(check_output_stride("problem.lse.stride_batch", p->batch, p->lse.stride_batch, error));
+        TRY(check_output_stride("problem.lse.stride_batch", batch, p->lse.stride_batch, error));
         TRY(check_output_stride("problem.lse.stride_head", p->heads_q, p->lse.stride_head, error));
         TRY(check_output_stride("problem.lse.stride_seq", p->seq_q, p->lse.stride_seq, error));
     }
@@ -162,6 +169,51 @@ static clattn_status check_options(const clattn_problem *p, clattn_error *error)
     return CLATTN_SUCCESS;
 }
 
+static clattn_status check_integer(const char *field, clattn_integer type, clattn_error *error)
+{
+    if (type != CLATTN_NO_INTEGERS && type != CLATTN_INT32 && type != CLATTN_INT64)
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, field,
+                        "%s is %d: it must be CLATTN_INT32, CLATTN_INT64 or CLATTN_NO_INTEGERS", field, (int)type);
+    return CLATTN_SUCCESS;
+}
+
+static clattn_status check_sequences(const clattn_problem *p, clattn_error *error)
+{
+    TRY(check_integer("problem.q_lengths", p->q_lengths, error));
+    TRY(check_integer("problem.kv_lengths", p->kv_lengths, error));
+    TRY(check_integer("problem.offsets", p->offsets, error));
+    TRY(check_integer("problem.packed.starts", p->packed.starts, error));
+    if (p->offsets && p->corner != CLATTN_EXPLICIT)
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, "problem.offsets",
+                        "problem.offsets needs problem.corner = CLATTN_EXPLICIT");
+    if (p->packed.starts) {
+        TRY(check_size("problem.packed.total_q", p->packed.total_q, 0, INT64_MAX / 4, error));
+        TRY(check_size("problem.packed.total_kv", p->packed.total_kv, 0, INT64_MAX / 4, error));
+    }
+    return CLATTN_SUCCESS;
+}
+
+static clattn_status check_scoring(const clattn_problem *p, clattn_error *error)
+{
+    if (!isfinite(p->softcap) || p->softcap < 0.0f)
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, "problem.softcap",
+                        "problem.softcap must be a positive number, or 0 for none");
+    TRY(check_size("problem.window.left", p->window.left, -1, INT64_MAX, error));
+    TRY(check_size("problem.window.right", p->window.right, -1, INT64_MAX, error));
+    if (p->mask.present)
+        TRY(check_size("problem.mask.columns", p->mask.columns, -1, CLA_MAX_SEQ, error));
+    if (p->bias.present) {
+        TRY(check_size("problem.bias.columns", p->bias.columns, -1, CLA_MAX_SEQ, error));
+        TRY(check_type("problem.bias.type", p->bias.type, error));
+    }
+    return CLATTN_SUCCESS;
+}
+
+bool cla_problem_alters_scores(const clattn_problem *p)
+{
+    return p->softcap != 0.0f || p->mask.present || p->bias.present || p->alibi.present;
+}
+
 clattn_status cla_problem_take(const clattn_problem *given, clattn_problem *problem, clattn_error *error)
 {
     clattn_problem_init(problem);
@@ -180,5 +232,7 @@ clattn_status cla_problem_take(const clattn_problem *given, clattn_problem *prob
     if (isnan(problem->scale))
         problem->scale = (float)(1.0 / sqrt((double)problem->head_dim_qk));
     TRY(check_options(problem, error));
+    TRY(check_scoring(problem, error));
+    TRY(check_sequences(problem, error));
     return check_outputs(problem, error);
 }

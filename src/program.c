@@ -107,8 +107,9 @@ static struct program *new_entry(clattn_context *context, const char *key)
     return entry;
 }
 
-/* A failure for want of memory is no verdict on the text: such an entry is taken out, so that the next attempt is a real one. With the
- * lock held; nobody else holds the entry longer than the lock, except threads that wait for it, and these look it up again. */
+/* A failure for want of memory is no verdict on the text: such an entry is taken out, so that the next attempt is a real one.
+ * With the lock held; nobody else holds the entry longer than the lock, except threads that wait for it, and these look it up
+ * again. */
 static void settle(clattn_context *context, struct program *entry, clattn_status status)
 {
     context->builds += status == CLATTN_SUCCESS;

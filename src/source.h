@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Kernel text: `#define`s, then the files, each included once. A pure function of its inputs (and of a folder, while developing). */
+ * Kernel text: `#define`s, then the files, each included once. A pure function of its inputs (and of a folder, while
+ * developing). */
 #ifndef CLATTN_SOURCE_H
 #define CLATTN_SOURCE_H
 
@@ -19,8 +20,8 @@ struct source {
     int lines; /* finished lines of `text` */
 };
 
-/* Appends `defines`, then the named files with their includes resolved. `folder` NULL: the embedded files; otherwise the folder that
- * holds cl/. Errors: INVALID_ARGUMENT (a file that is not there, named with its includer), OUT_OF_HOST_MEMORY. */
+/* Appends `defines`, then the named files with their includes resolved. `folder` NULL: the embedded files; otherwise the folder
+ * that holds cl/. Errors: INVALID_ARGUMENT (a file that is not there, named with its includer), OUT_OF_HOST_MEMORY. */
 clattn_status cla_source_compose(struct source *source, const char *defines, const char *const files[], size_t file_count,
                                  const char *folder, clattn_error *error);
 

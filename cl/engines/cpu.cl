@@ -92,7 +92,7 @@ FN void engine_begin(engine *e, const tile *t, const launch_args *a, __global co
     e->v_row0 = tile_kv_offset(t, a->v);
     e->v_seq = a->v.seq;
     e->v_dim = a->v.dim;
-    cpu_load_q(e, t, a, q, a->scale * LOG2_E);
+    cpu_load_q(e, t, a, q, score_factor(a));
 }
 
 /* Scores of the KEYS keys that k[] points at, into rows `first` and on of S. */

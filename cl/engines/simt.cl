@@ -171,7 +171,7 @@ FN void engine_begin(engine *e, const tile *t, const launch_args *a, __global co
     e->x = item % ITEMS_X;
     e->y = item / ITEMS_X;
     e->turn = 0;
-    matrix_set(&e->q, q, a->q.base + t->batch * a->q.batch + t->head0 * a->q.head, a->q, t->pack, Q_TYPE);
+    matrix_set(&e->q, q, tile_q_offset(t, a->q), a->q, t->pack, Q_TYPE);
     matrix_set(&e->k, k, tile_kv_offset(t, a->k), a->k, 1, K_TYPE);
     matrix_set(&e->v, v, tile_kv_offset(t, a->v), a->v, 1, V_TYPE);
     if (key0 < t->key_end) {

@@ -14,8 +14,9 @@
  * - Functions on distinct objects may run at once on any threads. A context and a plan may be used by many threads at once;
  *   destroying one while another thread uses it is the caller's error.
  * - Sizes are in elements, buffer offsets and workspace sizes in bytes. Strides are in elements of their tensor.
- * - Structs begin with `struct_size`, set by their `_init` function (which passes the size that the program was compiled with to
- *   its `_init_sized` twin in the library), so that a program built against an older header keeps working with a newer library.
+ * - Structs begin with `struct_size`, set by their `_init` function (which passes the size that the program was compiled with
+ * to its `_init_sized` twin in the library), so that a program built against an older header keeps working with a newer
+ * library.
  */
 #ifndef CLATTN_CLATTN_H
 #define CLATTN_CLATTN_H
@@ -101,7 +102,8 @@ static inline void clattn_error_init(clattn_error *error) { clattn_error_init_si
  *     "gpu" "cpu" "accelerator" "default"
  *     "nvidia"          any case-insensitive part of a platform's or a device's name
  *     "nvidia:h200"     a part of the platform's name, then a part of the device's
- * NULL or "" means: the first GPU, otherwise the first accelerator, otherwise the first CPU. A platform that fails is passed over. */
+ * NULL or "" means: the first GPU, otherwise the first accelerator, otherwise the first CPU. A platform that fails is passed
+ * over. */
 
 /* Calls `visit` once for every device that can be used, in a fixed order; `visit` returns false to stop.
  * Errors: NO_PLATFORM, NO_DEVICE. */
@@ -123,7 +125,8 @@ typedef enum clattn_log_level {
     CLATTN_LOG_INFO = 3, /* which engine was chosen, and build logs */
 } clattn_log_level;
 
-/* `text` is valid during the call only. It may be called from any thread that calls the library, and may itself call the library. */
+/* `text` is valid during the call only. It may be called from any thread that calls the library, and may itself call the
+ * library. */
 typedef void (*clattn_log_fn)(void *user, clattn_log_level level, const char *text);
 
 typedef struct clattn_context_options {
@@ -176,11 +179,18 @@ typedef struct clattn_tensor {
     int64_t stride_batch, stride_head, stride_seq, stride_dim;
 } clattn_tensor;
 
-/* Where the diagonal of causal (later: window and ALiBi) masks lies: `offset` is the key position of query 0. */
+/* Integers that a device buffer holds. */
+typedef enum clattn_integer {
+    CLATTN_NO_INTEGERS = 0, /* the buffer is absent */
+    CLATTN_INT32 = 1,
+    CLATTN_INT64 = 2,
+} clattn_integer;
+
+/* Where the diagonal of causal masks, windows and ALiBi lies: `offset` is the key position of query 0. */
 typedef enum clattn_corner {
     CLATTN_TOP_LEFT = 0,     /* offset 0: query i sees keys j <= i */
-    CLATTN_BOTTOM_RIGHT = 1, /* offset seq_kv - seq_q of the call: the last query sees every key; may be negative */
-    CLATTN_EXPLICIT = 2,     /* offset given by the caller: keys already in the cache before query 0 */
+    CLATTN_BOTTOM_RIGHT = 1, /* offset (keys - queries) of this sequence: the last query sees every key; may be negative */
+    CLATTN_EXPLICIT = 2,     /* offset given by the caller, one for all or one a sequence: keys in the cache before query 0 */
 } clattn_corner;
 
 /* The softmax weights (or scores) as a second output, by the unfused engine only. */
@@ -214,6 +224,37 @@ typedef struct clattn_problem {
         clattn_scores_kind kind;
         int64_t stride_batch, stride_head, stride_seq_q, stride_seq_kv;
     } scores;
+
+    /* Options. docs/semantics.md has a worked example of each. */
+    float softcap; /* 0: none. Otherwise scores become softcap * tanh(score / softcap), before bias and masks */
+    struct {       /* query i sees keys i + offset - left ... i + offset + right, both included; -1, as set by _init: open */
+        int64_t left, right;
+    } window;
+    struct { /* one byte a key, non-zero keeps it. Any stride may be 0 (broadcast) */
+        bool present;
+        int64_t columns; /* keys that it speaks of; the others are hidden. -1, as set by _init: all keys of the call */
+        int64_t stride_batch, stride_head, stride_seq_q, stride_seq_kv;
+    } mask;
+    struct { /* added to the scaled score; -inf hides the key. Any stride may be 0 (broadcast) */
+        bool present;
+        clattn_type type;
+        bool factors; /* call.bias_factors holds one float a query head that multiplies the bias */
+        int64_t columns;
+        int64_t stride_batch, stride_head, stride_seq_q, stride_seq_kv;
+    } bias;
+    struct { /* ALiBi: slope * |i + offset - j| is subtracted. fp32 slopes of query heads; strides may be 0 */
+        bool present;
+        int64_t stride_batch, stride_head;
+    } alibi;
+    bool sinks;                /* call.sinks holds one float a query head that joins the denominator of its rows only */
+    clattn_integer q_lengths;  /* call.q_lengths holds how many queries of each sequence are real; the others give 0 and -inf */
+    clattn_integer kv_lengths; /* call.kv_lengths: how many keys; corners count from these */
+    clattn_integer offsets;    /* call.offsets: one offset a sequence, with CLATTN_EXPLICIT */
+    struct {                   /* sequences behind each other along the sequence axis, `batch` of them, batch strides unused */
+        clattn_integer starts; /* call.q_starts and call.kv_starts hold batch + 1 cumulative row numbers each; seq_q and seq_kv
+                                  are the longest lengths: queries past them are not computed, keys past them not seen */
+        int64_t total_q, total_kv; /* rows of the packed tensors */
+    } packed;
 } clattn_problem;
 
 /* All sizes 0, all types fp32, scale unset, no option. */
@@ -225,8 +266,8 @@ CLATTN_API void clattn_problem_set_layout(clattn_problem *problem, clattn_layout
 
 /* The SHAPE text shared by tools, tests and tuning tables, such as
  *     "b2 hq8 hkv2 q37 k53 d64 dv64 fp16 causal=bottom-right"
- * Missing parts: b1, hq1, hkv = hq, k = q, dv = d, fp32. The problem is initialised and laid out BHSD. docs/semantics.md has the grammar.
- * Errors: INVALID_ARGUMENT, with the word that is wrong as the field. */
+ * Missing parts: b1, hq1, hkv = hq, k = q, dv = d, fp32. The problem is initialised and laid out BHSD. docs/semantics.md has
+ * the grammar. Errors: INVALID_ARGUMENT, with the word that is wrong as the field. */
 CLATTN_API clattn_status clattn_problem_parse(const char *shape, clattn_problem *problem, clattn_error *error);
 CLATTN_API clattn_status clattn_problem_print(const clattn_problem *problem, char *text, size_t size, size_t *needed);
 
@@ -239,6 +280,8 @@ typedef struct clattn_plan_options {
     const char
         *engine;       /* only this one, by the name that `clattn info` shows, "unfused" included; NULL: the best that serves */
     const char *avoid; /* names to pass over, separated by commas; NULL: none */
+    int64_t chunk;     /* where few queries meet many keys: keys of one chunk, rounded up to whole tiles. 0: the library's
+                          choice, which depends on the problem alone; -1: keys are never split */
 } clattn_plan_options; /* the environment variables CLATTN_ENGINE and CLATTN_AVOID, if set, take their place */
 
 CLATTN_API void clattn_plan_options_init_sized(clattn_plan_options *options, size_t size);
@@ -300,11 +343,17 @@ typedef struct clattn_call {
     clattn_buffer workspace;      /* at least clattn_workspace_size bytes, not used by another call at the same time.
                                        NONE: the library makes one for this call and releases it behind it */
     int64_t batch, seq_q, seq_kv; /* at most the plan's bounds */
-    int64_t offset;               /* with CLATTN_EXPLICIT */
+    int64_t offset;               /* with CLATTN_EXPLICIT, unless problem.offsets */
     float scale;
+    int64_t window_left, window_right;  /* when the problem has a window; -1: open */
+    int64_t mask_columns, bias_columns; /* -1: all keys of the call */
+    clattn_buffer mask, bias;           /* of options: each when its part of the problem is present */
+    clattn_buffer bias_factors, alibi, sinks;
+    clattn_buffer q_lengths, kv_lengths, offsets; /* numbers in these buffers are not checked but made safe on the device */
+    clattn_buffer q_starts, kv_starts;
 } clattn_call;
 
-/* No buffers; batch, seq_q, seq_kv, offset and scale as in the plan's problem. */
+/* No buffers; numbers as in the plan's problem. */
 CLATTN_API void clattn_call_init_sized(clattn_call *call, size_t size, const clattn_plan *plan);
 static inline void clattn_call_init(clattn_call *call, const clattn_plan *plan)
 {
@@ -315,15 +364,16 @@ static inline void clattn_call_init(clattn_call *call, const clattn_plan *plan)
  *   queue         of the plan's context and device; in-order or out-of-order.
  *   wait_count, wait_list  as in clEnqueueNDRangeKernel: (0, NULL) and (0, list) wait for nothing, (n, NULL) is an error.
  *   event         NULL, or receives an event that completes with the last command of this call; the caller releases it.
- * Every buffer is retained by OpenCL until the commands end, as with any kernel. Buffer sizes are checked against strides before
- * anything is queued. Outputs must not overlap inputs. With batch, heads_q or seq_q 0 nothing is launched (event, if asked for, is a marker).
- * After an OPENCL error the contents of the outputs are undefined. Errors: INVALID_ARGUMENT, OPENCL, DEVICE_LOST, OUT_OF_HOST_MEMORY. */
+ * Every buffer is retained by OpenCL until the commands end, as with any kernel. Buffer sizes are checked against strides
+ * before anything is queued. Outputs must not overlap inputs. With batch, heads_q or seq_q 0 nothing is launched (event, if
+ * asked for, is a marker). After an OPENCL error the contents of the outputs are undefined. Errors: INVALID_ARGUMENT, OPENCL,
+ * DEVICE_LOST, OUT_OF_HOST_MEMORY. */
 CLATTN_API clattn_status clattn_enqueue(clattn_plan *plan, cl_command_queue queue, const clattn_call *call, cl_uint wait_count,
                                         const cl_event *wait_list, cl_event *event, clattn_error *error);
 
-/* The one-call form: makes a plan of `problem`, enqueues it with these five buffers (lse may be NULL) on `queue` at the problem's
- * sizes, and destroys the plan. Programs stay with the context, so a second call with the same types and head sizes builds
- * nothing. Asynchronous like clattn_enqueue. */
+/* The one-call form: makes a plan of `problem`, enqueues it with these five buffers (lse may be NULL) on `queue` at the
+ * problem's sizes, and destroys the plan. Programs stay with the context, so a second call with the same types and head sizes
+ * builds nothing. Asynchronous like clattn_enqueue. */
 CLATTN_API clattn_status clattn_attention(clattn_context *context, cl_command_queue queue, const clattn_problem *problem,
                                           cl_mem q, cl_mem k, cl_mem v, cl_mem o, cl_mem lse, clattn_error *error);
 
@@ -343,8 +393,8 @@ CLATTN_API clattn_status clattn_plan_source(const clattn_plan *plan, char *text,
 CLATTN_API clattn_status clattn_device_facts(cl_device_id device, const char *overrides, char *text, size_t size,
                                              size_t *needed, clattn_error *error);
 
-/* The name of engine number `index`, from 0 on in the order in which they are tried; NULL past the last. It lives as long as the
- * library. */
+/* The name of engine number `index`, from 0 on in the order in which they are tried; NULL past the last. It lives as long as
+ * the library. */
 CLATTN_API const char *clattn_engine_name(size_t index);
 
 /* Programs built from source so far by this context. */

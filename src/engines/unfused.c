@@ -2,6 +2,7 @@
  * unfused: scores to memory, softmax of their rows, weights times V. Chosen on request only: it is the yardstick of the bench,
  * a second witness in tests, and the one engine that can hand out the weights. */
 #include "../engine.h"
+#include "../problem.h"
 
 #include <inttypes.h>
 
@@ -38,6 +39,8 @@ static size_t workspace(const clattn_problem *problem, const struct config *conf
 static bool serves(const struct facts *facts, const clattn_problem *problem, char *why, size_t why_size)
 {
     const size_t bytes = workspace(problem, NULL);
+    if (cla_problem_alters_scores(problem) || problem->sinks || problem->packed.starts || problem->q_lengths)
+        return cla_decline(why, why_size, "softcap, mask, bias, ALiBi, sinks and packed sequences are not served");
     if (facts->max_alloc && bytes > facts->max_alloc)
         return cla_decline(why, why_size, "the scores take %zu bytes, a buffer of this device at most %" PRIu64, bytes,
                            facts->max_alloc);

@@ -28,7 +28,7 @@ struct plant {
 #define TALL "q70 k9 d8 dv12 lse"
 
 #define SOFTMAX "cl/softmax.cl"
-#define MASK "cl/mask.cl"
+#define SCORE "cl/score.cl"
 #define TILE "cl/tile.cl"
 #define REFERENCE "cl/engines/reference.cl"
 #define SIMT "cl/engines/simt.cl"
@@ -36,7 +36,7 @@ struct plant {
 
 #define ALPHA "alpha[r] = EXP2(m[r] - base);"
 #define SUM "l[r] = MULTIPLY_ADD(l[r], alpha[r], sum);"
-#define SEEN "(key >= first) & (key <= last)"
+#define SEEN "((index)(key) >= first) & ((index)(key) <= last)"
 
 static const struct plant plants[] = {
     {"rescale deleted", "reference", RISING, {{SOFTMAX, ALPHA, "alpha[r] = (elem)(1.0f);"}}},
@@ -50,13 +50,16 @@ static const struct plant plants[] = {
     {"probabilities in base e", "reference", RISING, {{SOFTMAX, "EXP2(S_GET(e, r, c) - base)", "exp(S_GET(e, r, c) - base)"}}},
     {"maximum not updated", "reference", RISING, {{SOFTMAX, "m[r] = now;", ";"}}},
     {"maximum of the block alone", "reference", RISING, {{SOFTMAX, "m[r] = now;", "m[r] = largest[r];"}}},
-    {"LSE in base two", "reference", RISING, {{"cl/epilogue.cl", "(m[r] + log2(l[r])) * LN_2", "(m[r] + log2(l[r]))"}}},
-    {"mask column against row", "reference", CAUSAL, {{MASK, "ENGINE_S_COL(e, c)", "ENGINE_ROW(e, r)"}}},
-    {"mask column against row", "simt", CAUSAL, {{MASK, "ENGINE_S_COL(e, c)", "ENGINE_ROW(e, r)"}}},
-    {"| for &", "reference", CAUSAL, {{MASK, SEEN, "(key >= first) | (key <= last)"}}},
-    {"| for &", "simt", CAUSAL, {{MASK, SEEN, "(key >= first) | (key <= last)"}}},
+    {"LSE in base two", "reference", RISING, {{"cl/epilogue.cl", "in_tile, lse * LN_2", "in_tile, lse"}}},
+    {"mask column against row", "reference", CAUSAL, {{SCORE, "ENGINE_S_COL(e, c)", "ENGINE_ROW(e, r)"}}},
+    {"mask column against row", "simt", CAUSAL, {{SCORE, "ENGINE_S_COL(e, c)", "ENGINE_ROW(e, r)"}}},
+    {"| for &", "reference", CAUSAL, {{SCORE, SEEN, "((index)(key) >= first) | ((index)(key) <= last)"}}},
+    {"| for &", "simt", CAUSAL, {{SCORE, SEEN, "((index)(key) >= first) | ((index)(key) <= last)"}}},
     {"diagonal off by one", "reference", CAUSAL, {{TILE, "saturate(offset + a->right)", "saturate(offset + a->right - 1)"}}},
-    {"finite sentinel in a masked tile", "simt", PARTLY_EMPTY, {{MASK, "(elem)(-INFINITY)", "(elem)(-1e6f)"}}},
+    {"finite sentinel in a masked tile",
+     "simt",
+     PARTLY_EMPTY,
+     {{SCORE, "clamp_score(s), (elem)(-INFINITY)", "clamp_score(s), (elem)(-1e6f)"}}},
     {"no guard for a row that saw nothing",
      "simt",
      PARTLY_EMPTY,
@@ -64,13 +67,13 @@ static const struct plant plants[] = {
     {"-inf in padded K in place of the mask",
      "reference",
      RISING,
-     {{MASK, "min((i) + (t)->diagonal_high, (t)->kv_length - 1)", "((i) + (t)->diagonal_high)"},
+     {{SCORE, "min((i) + (t)->diagonal_high, (t)->kv_length - 1)", "((i) + (t)->diagonal_high)"},
       {REFERENCE, "if (key0 + c < t->key_end) {", "{ const int inside = key0 + c < t->key_end;"},
       {REFERENCE, "LOAD_K(e->k, row + d * e->k_dim)", "(inside ? LOAD_K(e->k, row + d * e->k_dim) : -INFINITY)"}}},
     {"no mask past the last key",
      "reference",
      RISING,
-     {{MASK, "min((i) + (t)->diagonal_high, (t)->kv_length - 1)", "((i) + (t)->diagonal_high)"}}},
+     {{SCORE, "min((i) + (t)->diagonal_high, (t)->kv_length - 1)", "((i) + (t)->diagonal_high)"}}},
     {"K tile transposed",
      "reference",
      SQUARE,
@@ -84,7 +87,10 @@ static const struct plant plants[] = {
     {"K stride for V's", "reference", RISING, {{REFERENCE, "e->v_seq = a->v.seq;", "e->v_seq = a->k.seq;"}}},
     {"seq_q for the keys", "reference", RISING, {{TILE, "t->kv_length = a->seq_kv;", "t->kv_length = a->seq_q;"}}},
     {"seq_q for the keys", "simt", RISING, {{TILE, "t->kv_length = a->seq_kv;", "t->kv_length = a->seq_q;"}}},
-    {"seq_kv for the queries", "reference", TALL, {{TILE, "t->rows = a->seq_q * a->pack", "t->rows = a->seq_kv * a->pack"}}},
+    {"seq_kv for the queries",
+     "reference",
+     TALL,
+     {{TILE, "t->q_length : a->seq_q) * a->pack", "t->q_length : a->seq_kv) * a->pack"}}},
     {"heads tiled, not repeated",
      "reference",
      "hq4 hkv2 q9 k20 d8 dv12",

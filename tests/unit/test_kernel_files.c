@@ -253,7 +253,7 @@ static void case_R070_no_relaxed_math(void **state)
 static void algorithm_files_test_rows_through_pick(void **state)
 {
     (void)state;
-    static const char *const algorithm[] = {"cl/softmax.cl", "cl/mask.cl", "cl/epilogue.cl", "cl/attention.cl", "cl/tile.cl"};
+    static const char *const algorithm[] = {"cl/softmax.cl", "cl/score.cl", "cl/epilogue.cl", "cl/attention.cl", "cl/tile.cl"};
     static const char *const words[] = {"any", "all", "get_local_id", "asm", "barrier", "fmax", "fmin"};
     for (size_t i = 0; i < file_count; i++) {
         for (size_t a = 0; a < COUNT_OF(algorithm); a++) {

@@ -99,6 +99,7 @@ static void case_R044_offsets_are_elements(void **state)
 static void the_diagonal(void **state)
 {
     (void)state;
+    call.window_left = call.window_right = -1;
     cla_launch_args(&problem, &config, &call, &args);
     assert_true(args.right >= CLA_OPEN_END && args.left >= CLA_OPEN_END);
     problem.causal = true;
@@ -157,7 +158,7 @@ static void no_padding(void **state)
 {
     (void)state;
     assert_int_equal(sizeof args % sizeof(int64_t), 0);
-    assert_int_equal(offsetof(struct launch_args, scale) + sizeof args.scale, sizeof args);
+    assert_int_equal(offsetof(struct launch_args, softcap) + sizeof args.softcap, sizeof args);
 }
 
 int main(void)

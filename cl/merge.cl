@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Adds up the partial results of the chunks of keys (cl/epilogue.cl says where they lie): with M the largest LSE,
+ *
+ *        O = sum of 2^(lse - M) * o / sum of 2^(lse - M)        LSE = M + log2(that sum)
+ *
+ * A partial result that saw nothing (LSE -inf) weighs 0; all such give 0 and -inf, and one result alone comes out bit for bit.
+ * The sink joins here, once. A work-item an element of O.
+ */
+__kernel __attribute__((reqd_work_group_size(MERGE_GROUP, 1, 1))) void merge(KERNEL_PARAMETERS)
+{
+    const option_data options = OPTION_DATA;
+    const long at = (long)get_global_id(0), row = at / HEAD_DIM_V;
+    const int col = (int)(at % HEAD_DIM_V);
+    const int query = (int)(row % args.seq_q), head = (int)(row / args.seq_q % args.heads_q);
+    const int batch = (int)(row / args.seq_q / args.heads_q);
+    tile t;
+    if (row >= (long)args.batches * args.heads_q * args.seq_q) {
+        return;
+    }
+    t.pack = 1;
+    t.head0 = head;
+    tile_sequence(&t, &args, &options, batch);
+    if (args.starts_type && query >= t.q_length) {
+        return;
+    }
+    const long first = partial_row(&args, batch, head, query, 0);
+    __global const float *lse = workspace + args.workspace + partial_rows(&args) * HEAD_DIM_V + first;
+    __global const float *out = workspace + args.workspace + first * HEAD_DIM_V + col;
+    float top = args.has_sinks ? options.sinks[args.sinks + head] : -INFINITY;
+    top = top == -INFINITY ? top : clamp(top * LOG2_E, -LARGEST, LARGEST);
+    const float sink = top;
+    for (int i = 0; i < args.chunks; i++) {
+        top = lse[i] > top ? lse[i] : top;
+    }
+    const float base = top == -INFINITY ? 0.0f : top;
+    float sum = sink == -INFINITY ? 0.0f : exp2(sink - base), o = 0.0f, weight_of_keys = 0.0f;
+    for (int i = 0; i < args.chunks; i++) {
+        /* A chunk that saw nothing has nothing written for it that could matter. */
+        if (lse[i] != -INFINITY) {
+            const float weight = exp2(lse[i] - base);
+            sum += weight;
+            weight_of_keys += weight;
+            o = MULTIPLY_ADD(weight, out[(long)i * HEAD_DIM_V], o);
+        }
+    }
+    STORE_O(weight_of_keys == 0.0f ? 0.0f : o / sum, o_data, tile_row_offset(&t, args.o, query) + col * args.o.dim);
+    if (args.has_lse && col == 0) {
+        lse_data[tile_row_offset(&t, args.lse, query)] = sum == 0.0f ? -INFINITY : (top + log2(sum)) * LN_2;
+    }
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * From the product's scores to those that softmax sees: softcap, bias, ALiBi, then which keys a row sees. Hidden scores become
+ * -inf after the product, along the key axis only; K and V are never changed. All in base two.
+ *
+ * SCORE_OPTIONS 1: the text knows softcap, bias, mask and ALiBi, and looks at run time which of them a call has.
+ */
+#ifndef TANH
+#define TANH(x) tanh(x)
+#endif
+
+/* First and last key that query i sees, past the end of the keys cut off. `i` is an int or a vector of them. */
+#define FIRST_KEY(t, i) ((i) + (t)->diagonal_low)
+#define LAST_KEY(t, i) select((index)(-1), min((i) + (t)->diagonal_high, (t)->kv_length - 1), (index)((i) < (t)->q_length))
+
+#if SCORE_OPTIONS
+/* What the options say of one elem of rows. */
+typedef struct {
+    long mask[LANES], bias[LANES]; /* element offsets of key 0 */
+    elem slope, factor;            /* in base two */
+} row_options;
+
+FN void row_options_find(row_options *o, const tile *t, const launch_args *a, const option_data *b, index rows)
+{
+    for (int lane = 0; lane < LANES; lane++) {
+        /* Rows past the last one are computed and not stored: they take the last one's options. */
+        const int row = min(LANE_INDEX(rows, lane), t->rows - 1);
+        const int query = tile_query(t, row), head = tile_head(t, row);
+        o->mask[lane] = a->mask.base + t->batch * a->mask.batch + head * a->mask.head + query * a->mask.seq;
+        o->bias[lane] = a->bias.base + t->batch * a->bias.batch + head * a->bias.head + query * a->bias.seq;
+        LANE(o->slope, lane) =
+            a->has_slopes ? b->slopes[a->slopes.base + t->batch * a->slopes.batch + head * a->slopes.head] * LOG2_E : 0.0f;
+        LANE(o->factor, lane) = a->has_factors ? b->factors[a->factors + head] * LOG2_E : LOG2_E;
+    }
+}
+
+FN elem bias_of(const launch_args *a, const option_data *b, const row_options *o, int key)
+{
+    elem x;
+    for (int lane = 0; lane < LANES; lane++) {
+        const long at = o->bias[lane] + key * a->bias.dim;
+        LANE(x, lane) = a->bias_type == FP32   ? load_fp32(b->bias, at)
+                        : a->bias_type == FP16 ? load_fp16(b->bias, at)
+                                               : load_bf16(b->bias, at);
+    }
+    return x;
+}
+
+FN index mask_of(const launch_args *a, const option_data *b, const row_options *o, int key)
+{
+    index x;
+    for (int lane = 0; lane < LANES; lane++) {
+        /* Negative, as a comparison of vectors gives it, and not 0, as select() of scalars wants it. */
+        LANE_INDEX(x, lane) = -(int)(b->mask[o->mask[lane] + key * a->mask.dim] != 0);
+    }
+    return x;
+}
+
+/* One elem of scores. `seen` is narrowed by mask and bias. */
+FN elem score_with_options(elem s, const tile *t, const launch_args *a, const option_data *b, const row_options *o, index query,
+                           int key, index *seen)
+{
+    if (a->softcap != 0.0f) {
+        s = TANH(s) * (elem)(a->softcap * LOG2_E);
+    }
+    if (a->bias_type) {
+        if (key < min(a->bias_columns, t->kv_length)) {
+            const elem bias = bias_of(a, b, o, key);
+            /* -inf hides; a finite number stays one in base two, like the score itself. */
+            *seen &= (index)((bias != (elem)(-INFINITY)) != 0);
+            s = s + clamp_score(bias * o->factor);
+        } else {
+            *seen = (index)(0);
+        }
+    }
+    if (a->has_slopes) {
+        s = s - o->slope * convert_elem(abs_index(query + t->offset - key));
+    }
+    if (a->has_mask) {
+        if (key < min(a->mask_columns, t->kv_length)) {
+            *seen &= mask_of(a, b, o, key);
+        } else {
+            *seen = (index)(0);
+        }
+    }
+    return s;
+}
+#endif
+
+/* Clamped first (a finite score stays a number), then hidden. */
+FN void score_tile(engine *e, const tile *t, const launch_args *a, const option_data *b, int key0)
+{
+    FOR_ROWS(r)
+    {
+        const index row = ENGINE_ROW(e, r) + t->row0;
+        const index query = t->pack == 1 ? row : row / t->pack;
+        const index first = FIRST_KEY(t, query), last = LAST_KEY(t, query);
+#if SCORE_OPTIONS
+        row_options options;
+        row_options_find(&options, t, a, b, row);
+#endif
+        FOR_S_COLS(c)
+        {
+            const int key = key0 + ENGINE_S_COL(e, c);
+            elem s = S_GET(e, r, c);
+            index seen = ((index)(key) >= first) & ((index)(key) <= last);
+#if SCORE_OPTIONS
+            s = score_with_options(s, t, a, b, &options, query, key, &seen);
+#endif
+            S_SET(e, r, c, PICK(seen, clamp_score(s), (elem)(-INFINITY)));
+        }
+    }
+}

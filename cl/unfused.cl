@@ -4,10 +4,10 @@
  * what they compute: it shares the lengths and the diagonal with them, and neither tiling nor softmax.
  */
 
-/* Rows of one head that a group works on. Query i sees keys i + low ... i + high. */
+/* Rows of one head that a group works on. Query i sees keys i + low ... i + high, of the first `keys`. */
 typedef struct {
     int batch, head, row0, rows;
-    int low, high;
+    int low, high, keys;
 } block;
 
 FN void block_decode(block *b, const launch_args *a, const option_data *options, long head_of_batch, int row0, int max_rows)
@@ -20,6 +20,7 @@ FN void block_decode(block *b, const launch_args *a, const option_data *options,
     tile_sequence(&t, a, options, b->batch);
     b->low = t.diagonal_low;
     b->high = t.diagonal_high;
+    b->keys = t.kv_length;
 }
 
 FN long head_offset(const tensor_view v, const block *b, int head) { return v.base + b->batch * v.batch + head * v.head; }
@@ -86,7 +87,8 @@ __kernel __attribute__((reqd_work_group_size(WORK_GROUP, 1, 1))) void unfused_sc
         if (row < b.rows && key < args.seq_kv) {
             const index keys = (index)(key) + LANE_NUMBERS;
             const index first = (index)(b.row0 + row + b.low), last = (index)(b.row0 + row + b.high);
-            const elem s = PICK((keys >= first) & (keys <= last), clamp_score(sums[i] * args.scale), (elem)(-INFINITY));
+            const index seen = (keys >= first) & (keys <= last) & (keys < (index)(b.keys));
+            const elem s = PICK(seen, clamp_score(sums[i] * args.scale), (elem)(-INFINITY));
             store_elem(s, workspace + matrix_row(&args, &b, row) + key, args.seq_kv - key);
         }
     }

@@ -49,7 +49,7 @@
 #endif
 
 typedef struct {
-    elem q[HEAD_DIM * VECTORS]; /* times scale * log2(e) */
+    elem q[HEAD_DIM * VECTORS];
     elem s[BLOCK_N * VECTORS];
     elem o[HEAD_DIM_V * VECTORS];
     elem largest[VECTORS];
@@ -92,11 +92,11 @@ FN void engine_begin(engine *e, const tile *t, const launch_args *a, __global co
     e->v_row0 = tile_kv_offset(t, a->v);
     e->v_seq = a->v.seq;
     e->v_dim = a->v.dim;
-    cpu_load_q(e, t, a, q, score_factor(a));
+    cpu_load_q(e, t, a, q);
 }
 
 /* Scores of the KEYS keys that k[] points at, into rows `first` and on of S. */
-FN void cpu_scores(engine *e, KV_SPACE const float *const *k, int first, elem *largest)
+FN void cpu_scores(engine *e, KV_SPACE const float *const *k, int first, float factor, elem *largest)
 {
     elem sum[KEYS * VECTORS];
     UNROLL for (int i = 0; i < KEYS * VECTORS; i++) { sum[i] = (elem)(0.0f); }
@@ -113,15 +113,15 @@ FN void cpu_scores(engine *e, KV_SPACE const float *const *k, int first, elem *l
     {
         UNROLL for (int j = 0; j < VECTORS; j++)
         {
-            largest[j] = LARGER(largest[j], sum[i * VECTORS + j]);
-            e->s[(first + i) * VECTORS + j] = sum[i * VECTORS + j];
+            const elem score = sum[i * VECTORS + j] * factor;
+            largest[j] = LARGER(largest[j], score);
+            e->s[(first + i) * VECTORS + j] = score;
         }
     }
 }
 
 FN void engine_qk(engine *e, const tile *t, int key0, float factor)
 {
-    (void)factor;
     elem largest[VECTORS];
     UNROLL for (int j = 0; j < VECTORS; j++) { largest[j] = (elem)(-INFINITY); }
     const int last = min(BLOCK_N, t->key_end - key0) - 1;
@@ -146,7 +146,7 @@ FN void engine_qk(engine *e, const tile *t, int key0, float factor)
             cpu_prefetch_row((__global const float *)e->v + e->v_row0 + (key0 + min(c + i, last)) * e->v_seq, HEAD_DIM_V);
         }
 #endif
-        cpu_scores(e, k, c, largest);
+        cpu_scores(e, k, c, factor, largest);
     }
     UNROLL for (int j = 0; j < VECTORS; j++) { e->largest[j] = largest[j]; }
 }

@@ -82,8 +82,8 @@ FN void transpose_vectors(elem *x)
 #endif
 }
 
-/* Q of the tile, transposed and times `factor`. Rows past the last one repeat it; they are not stored. */
-FN void cpu_load_q(engine *e, const tile *t, const launch_args *a, __global const void *q, float factor)
+/* Q of the tile, transposed. Rows past the last one repeat it; they are not stored. */
+FN void cpu_load_q(engine *e, const tile *t, const launch_args *a, __global const void *q)
 {
     for (int j = 0; j < VECTORS; j++) {
         long at[LANES];
@@ -96,12 +96,12 @@ FN void cpu_load_q(engine *e, const tile *t, const launch_args *a, __global cons
                 elem x[LANES];
                 UNROLL for (int i = 0; i < LANES; i++) { x[i] = LOAD_Q_VECTOR(q, at[i] + d); }
                 transpose_vectors(x);
-                UNROLL for (int i = 0; i < LANES; i++) { e->q[(d + i) * VECTORS + j] = x[i] * factor; }
+                UNROLL for (int i = 0; i < LANES; i++) { e->q[(d + i) * VECTORS + j] = x[i]; }
             }
         }
         for (; d < HEAD_DIM; d++) {
             for (int i = 0; i < LANES; i++) {
-                ((float *)e->q)[(d * VECTORS + j) * LANES + i] = LOAD_Q(q, at[i] + d * a->q.dim) * factor;
+                ((float *)e->q)[(d * VECTORS + j) * LANES + i] = LOAD_Q(q, at[i] + d * a->q.dim);
             }
         }
     }

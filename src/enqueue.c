@@ -1,56 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Turns a checked call into launches on the caller's queue. */
+#include "buffer.h"
 #include "call.h"
 #include "plan.h"
+#include "queue.h"
 
 #include <stdlib.h>
-
-static clattn_status check_queue(const clattn_plan *plan, cl_command_queue queue, clattn_error *error)
-{
-    cl_context cl = NULL;
-    cl_device_id device = NULL;
-    if (!queue)
-        return cla_fail(error, CLATTN_INVALID_ARGUMENT, "queue", "queue is NULL");
-    cl_int code = clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof cl, &cl, NULL);
-    if (code == CL_SUCCESS)
-        code = clGetCommandQueueInfo(queue, CL_QUEUE_DEVICE, sizeof device, &device, NULL);
-    if (code != CL_SUCCESS)
-        return cla_fail(error, CLATTN_INVALID_ARGUMENT, "queue", "queue is no OpenCL command queue (clGetCommandQueueInfo: %s)",
-                        cla_cl_name(code));
-    if (cl != plan->context->cl || device != plan->context->device)
-        return cla_fail(error, CLATTN_INVALID_ARGUMENT, "queue", "queue belongs to another OpenCL %s than the plan",
-                        cl != plan->context->cl ? "context" : "device");
-    return CLATTN_SUCCESS;
-}
-
-/* Absent buffers are NULL arguments: one signature serves all kernels. */
-static cl_mem memory_of(const clattn_buffer *buffer)
-{
-    return buffer->kind == CLATTN_BUFFER_MEM ? (cl_mem)buffer->handle : NULL;
-}
 
 static clattn_status set_arguments(cl_kernel kernel, const clattn_call *call, cl_mem workspace, const struct launch_args *args,
                                    clattn_error *error)
 {
-    /* In the order of KERNEL_PARAMETERS in cl/args.cl. */
+    /* In the order of KERNEL_PARAMETERS in cl/args.cl. Absent buffers are NULL arguments: one signature serves all kernels. */
     const cl_mem buffers[] = {
-        memory_of(&call->q),
-        memory_of(&call->k),
-        memory_of(&call->v),
-        memory_of(&call->o),
-        args->has_lse ? memory_of(&call->lse) : NULL,
-        args->has_scores ? memory_of(&call->scores) : NULL,
+        cla_memory_of(&call->q),
+        cla_memory_of(&call->k),
+        cla_memory_of(&call->v),
+        cla_memory_of(&call->o),
+        args->has_lse ? cla_memory_of(&call->lse) : NULL,
+        args->has_scores ? cla_memory_of(&call->scores) : NULL,
         workspace,
-        args->has_mask ? memory_of(&call->mask) : NULL,
-        args->bias_type ? memory_of(&call->bias) : NULL,
-        args->has_factors ? memory_of(&call->bias_factors) : NULL,
-        args->has_slopes ? memory_of(&call->alibi) : NULL,
-        args->has_sinks ? memory_of(&call->sinks) : NULL,
-        args->q_lengths_type ? memory_of(&call->q_lengths) : NULL,
-        args->kv_lengths_type ? memory_of(&call->kv_lengths) : NULL,
-        args->starts_type ? memory_of(&call->q_starts) : NULL,
-        args->starts_type ? memory_of(&call->kv_starts) : NULL,
-        args->offsets_type ? memory_of(&call->offsets) : NULL,
+        args->has_mask ? cla_memory_of(&call->mask) : NULL,
+        args->bias_type ? cla_memory_of(&call->bias) : NULL,
+        args->has_factors ? cla_memory_of(&call->bias_factors) : NULL,
+        args->has_slopes ? cla_memory_of(&call->alibi) : NULL,
+        args->has_sinks ? cla_memory_of(&call->sinks) : NULL,
+        args->q_lengths_type ? cla_memory_of(&call->q_lengths) : NULL,
+        args->kv_lengths_type ? cla_memory_of(&call->kv_lengths) : NULL,
+        args->starts_type ? cla_memory_of(&call->q_starts) : NULL,
+        args->starts_type ? cla_memory_of(&call->kv_starts) : NULL,
+        args->offsets_type ? cla_memory_of(&call->offsets) : NULL,
     };
     const cl_uint count = sizeof buffers / sizeof *buffers;
     cl_int code = CL_SUCCESS;
@@ -59,16 +37,6 @@ static clattn_status set_arguments(cl_kernel kernel, const clattn_call *call, cl
     if (code == CL_SUCCESS)
         code = clSetKernelArg(kernel, count, sizeof *args, args);
     return code == CL_SUCCESS ? CLATTN_SUCCESS : cla_fail_cl(error, code, "clSetKernelArg");
-}
-
-/* An event that ends a call which launches nothing. */
-static clattn_status enqueue_marker(cl_command_queue queue, cl_uint wait_count, const cl_event *wait_list, cl_event *event,
-                                    clattn_error *error)
-{
-    if (!event)
-        return CLATTN_SUCCESS;
-    const cl_int code = clEnqueueMarkerWithWaitList(queue, wait_count, wait_list, event);
-    return code == CL_SUCCESS ? CLATTN_SUCCESS : cla_fail_cl(error, code, "clEnqueueMarkerWithWaitList");
 }
 
 /* The launches of one call, each waiting for the one before it, so that an out-of-order queue keeps their order. With the
@@ -111,15 +79,12 @@ clattn_status clattn_enqueue(clattn_plan *plan, cl_command_queue queue, const cl
     cla_clear(error);
     if (!plan)
         return cla_fail(error, CLATTN_INVALID_ARGUMENT, "plan", "plan is NULL");
-    TRY(check_queue(plan, queue, error));
-    if (wait_count > 0 && !wait_list)
-        return cla_fail(error, CLATTN_INVALID_ARGUMENT, "wait_list", "wait_list is NULL while wait_count is %u",
-                        (unsigned)wait_count);
+    TRY(cla_check_queue(plan->context, queue, wait_count, wait_list, error));
     if (wait_count == 0)
         wait_list = NULL;
     TRY(cla_call_take(plan, given, &call, &empty, error));
     if (empty)
-        return enqueue_marker(queue, wait_count, wait_list, event, error);
+        return cla_enqueue_marker(queue, wait_count, wait_list, event, error);
 
     cl_mem own = NULL;
     if (plan->workspace > 0 && call.workspace.kind == CLATTN_BUFFER_NONE) {
@@ -130,7 +95,7 @@ clattn_status clattn_enqueue(clattn_plan *plan, cl_command_queue queue, const cl
     }
     cla_lock_take(&plan->lock);
     const clattn_status status =
-        enqueue_launches(plan, queue, &call, own ? own : memory_of(&call.workspace), wait_count, wait_list, event, error);
+        enqueue_launches(plan, queue, &call, own ? own : cla_memory_of(&call.workspace), wait_count, wait_list, event, error);
     cla_lock_give(&plan->lock);
     if (own)
         clReleaseMemObject(own); /* OpenCL keeps it until the commands that use it end */

@@ -261,7 +261,8 @@ typedef struct clattn_problem {
 CLATTN_API void clattn_problem_init_sized(clattn_problem *problem, size_t size);
 static inline void clattn_problem_init(clattn_problem *problem) { clattn_problem_init_sized(problem, sizeof *problem); }
 
-/* Sets all strides (q, k, v, o, lse, scores) for contiguous tensors of the sizes in the problem. */
+/* Sets all strides of q, k, v, o, lse and scores for contiguous tensors of the sizes in the problem (of packed.total_q and
+ * total_kv rows where sequences are packed). Call it once sizes are set. */
 CLATTN_API void clattn_problem_set_layout(clattn_problem *problem, clattn_layout layout);
 
 /* The SHAPE text shared by tools, tests and tuning tables, such as
@@ -270,6 +271,10 @@ CLATTN_API void clattn_problem_set_layout(clattn_problem *problem, clattn_layout
  * the grammar. Errors: INVALID_ARGUMENT, with the word that is wrong as the field. */
 CLATTN_API clattn_status clattn_problem_parse(const char *shape, clattn_problem *problem, clattn_error *error);
 CLATTN_API clattn_status clattn_problem_print(const clattn_problem *problem, char *text, size_t size, size_t *needed);
+
+/* The standard ALiBi slopes of `heads` query heads (Press et al., arXiv:2108.12409, section 3): 2^(-8 i / n) for i = 1 ... n
+ * where n is a power of two; otherwise those of the next smaller power of two, then every other one of twice as many. */
+CLATTN_API void clattn_alibi_slopes(int64_t heads, float *slopes);
 
 /* --------------------------------------------------------------------------------------------------------------- plan */
 
@@ -376,6 +381,32 @@ CLATTN_API clattn_status clattn_enqueue(clattn_plan *plan, cl_command_queue queu
  * builds nothing. Asynchronous like clattn_enqueue. */
 CLATTN_API clattn_status clattn_attention(clattn_context *context, cl_command_queue queue, const clattn_problem *problem,
                                           cl_mem q, cl_mem k, cl_mem v, cl_mem o, cl_mem lse, clattn_error *error);
+
+/* -------------------------------------------------------------------------------------------------------------- merge */
+
+/* The result of attention over one part of the keys: an output and its LSE (natural logarithm). */
+typedef struct clattn_partial {
+    clattn_buffer o, lse;
+    clattn_tensor o_layout;
+    int64_t lse_stride_batch, lse_stride_head, lse_stride_seq;
+} clattn_partial;
+
+typedef struct clattn_merge {
+    size_t struct_size;
+    int64_t batch, heads, seq_q, head_dim;
+    clattn_partial a, b, out; /* `out` may be `a` or `b` itself, with the same layout; out.lse may be absent otherwise */
+} clattn_merge;
+
+CLATTN_API void clattn_merge_init_sized(clattn_merge *merge, size_t size);
+static inline void clattn_merge_init(clattn_merge *merge) { clattn_merge_init_sized(merge, sizeof *merge); }
+
+/* Attention over both parts of the keys, from the results over either: O = (w_a a + w_b b) / (w_a + w_b) with w = exp(LSE),
+ * computed without overflow, and LSE = ln(w_a + w_b). A part that saw nothing (LSE -inf) leaves the other bit for bit; two such
+ * give 0 and -inf. For prefixes shared between calls, keys on several devices, and the like. Asynchronous; waiting, events and
+ * errors as in clattn_enqueue. */
+CLATTN_API clattn_status clattn_enqueue_merge(clattn_context *context, cl_command_queue queue, const clattn_merge *merge,
+                                              cl_uint wait_count, const cl_event *wait_list, cl_event *event,
+                                              clattn_error *error);
 
 /* ------------------------------------------------------------------------------------------------------- experimental
  * May change with any version. */

@@ -280,9 +280,18 @@ clattn_status clattn_plan_describe(const clattn_plan *plan, char *text, size_t s
     return plan ? cla_text_out(&plan->description, text, size, needed) : CLATTN_INVALID_ARGUMENT;
 }
 
-clattn_status clattn_plan_source(const clattn_plan *plan, char *text, size_t size, size_t *needed)
+/* The text is numbered as it was compiled. */
+clattn_status clattn_plan_source(const clattn_plan *plan, char *out, size_t size, size_t *needed)
 {
-    return plan ? cla_text_out(&plan->source.text, text, size, needed) : CLATTN_INVALID_ARGUMENT;
+    struct text text = {0};
+    if (!plan)
+        return CLATTN_INVALID_ARGUMENT;
+    cla_text_add(&text, "// build options: %s\n#line 1\n", plan->options.length ? plan->options.data : "(none)");
+    if (plan->source.text.data)
+        cla_text_append(&text, plan->source.text.data, plan->source.text.length);
+    const clattn_status status = cla_text_out(&text, out, size, needed);
+    cla_text_free(&text);
+    return status;
 }
 
 const char *clattn_plan_engine(const clattn_plan *plan) { return plan ? plan->config.engine->name : ""; }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The verdict on a trial's outputs: what had to be written was written, nothing else was, and the numbers are as near to the double
- * ones as docs/semantics.md asks. */
+ * The verdict on a trial's outputs: what had to be written was written, nothing else was, and the numbers are as near to the
+ * double ones as docs/semantics.md asks. */
 #include "half.h"
 #include "oracle.h"
 #include "random.h"
@@ -43,7 +43,8 @@ static void blame(struct trial_result *result, const char *format, ...)
     va_end(arguments);
 }
 
-/* ----------------------------------------------------------------------------------------------- what was written and what not */
+/* ----------------------------------------------------------------------------------------------- what was written and what not
+ */
 
 static uint8_t *covered_elements(const struct trial_tensor *t)
 {

@@ -417,7 +417,7 @@ CLATTN_API clattn_status clattn_enqueue_merge(clattn_context *context, cl_comman
 CLATTN_API clattn_status clattn_explain(const char *facts, const clattn_problem *problem, const clattn_plan_options *options,
                                         char *text, size_t size, size_t *needed, clattn_error *error);
 
-/* The kernel text of a plan and its build options, as built. */
+/* The kernel text of a plan as it was built, behind a comment with the build options. */
 CLATTN_API clattn_status clattn_plan_source(const clattn_plan *plan, char *text, size_t size, size_t *needed);
 
 /* Facts text of a device without making a context of it; overrides may be NULL. */

@@ -152,8 +152,8 @@ FN void chunk_await(engine *e, const tile *t, int key0, int chunk)
     barrier(CLK_LOCAL_MEM_FENCE);
     if (chunk + 1 < CHUNKS) {
         chunk_stage(e, t, key0, chunk + 1, SLOT_PLACE(e, chunk + 1));
-    } else if (key0 + BLOCK_N < t->key_end) {
-        chunk_stage(e, t, key0 + BLOCK_N, 0, SLOT_PLACE(e, CHUNKS));
+    } else if (tile_next_block(t, key0) < t->key_end) {
+        chunk_stage(e, t, tile_next_block(t, key0), 0, SLOT_PLACE(e, CHUNKS));
     }
 #else
     barrier(CLK_LOCAL_MEM_FENCE);

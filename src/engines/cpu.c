@@ -56,13 +56,14 @@ static size_t configs(const struct facts *facts, const clattn_problem *problem, 
     return 1;
 }
 
-static bool is_plain(const clattn_tensor *tensor, int64_t width)
+/* Narrower types are widened on the way. */
+static bool reads_in_place(const clattn_problem *problem)
 {
-    return tensor->type == CLATTN_FP32 && (tensor->stride_dim == 1 || width == 1);
+    return problem->k.type == CLATTN_FP32 && problem->v.type == CLATTN_FP32;
 }
 
-/* Keys, or columns of V, whose sums are in registers at once: 24 of 32 registers, 12 of 16, and no more rows of K than there
- * are registers to point at them. */
+/* Keys whose sums are in registers at once: 24 of 32 registers, 12 of 16, and no more rows of K than there are registers to
+ * point at them. Columns of V likewise; widened ones come LANES at a time. */
 static int products(const struct config *config)
 {
     const int lanes = config->block_m / config->rows_per_item;
@@ -72,10 +73,11 @@ static int products(const struct config *config)
 static void defines(const struct facts *facts, const clattn_problem *problem, const struct config *config, struct text *out)
 {
     (void)facts;
-    cla_text_add(out, "#define COLUMNS %d\n#define KEYS %d\n", products(config), products(config));
-    cla_text_add(out, "#define KV_IN_PLACE %d\n",
-                 is_plain(&problem->k, problem->head_dim_qk) && is_plain(&problem->v, problem->head_dim_v));
-    cla_text_add(out, "#define LANES %d\n#define VECTORS %d\n", config->block_m / config->rows_per_item, config->rows_per_item);
+    const bool in_place = reads_in_place(problem);
+    const int keys = products(config), lanes = config->block_m / config->rows_per_item;
+    cla_text_add(out, "#define COLUMNS %d\n", in_place ? keys : keys == 8 && lanes >= 8 ? 8 : 4);
+    cla_text_add(out, "#define KEYS %d\n#define KV_IN_PLACE %d\n", keys, in_place);
+    cla_text_add(out, "#define LANES %d\n#define VECTORS %d\n", lanes, config->rows_per_item);
 }
 
 const struct engine cla_engine_cpu = {

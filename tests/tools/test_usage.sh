@@ -32,10 +32,12 @@ expect 2 "--for" "$clattn" info --for "b1 hq3 hkv2 x9"
 expect 2 "leave one out" "$clattn" info --facts --for "q1 d64"
 
 # A full disk is an error, not a silent half.
+# shellcheck disable=SC2016 # expanded by that shell
 [ -e /dev/full ] && expect 4 "standard output" sh -c '"$0" help >/dev/full' "$clattn"
 
 # Without any OpenCL driver: the text says what to install.
 mkdir none
+# shellcheck disable=SC2086 # several words
 for words in "info" "run --demo" "check"; do
     expect 3 "install" env OCL_ICD_VENDORS="$scratch/none" OCL_ICD_FILENAMES= "$clattn" $words
 done

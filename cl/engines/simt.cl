@@ -46,6 +46,10 @@ FN float exp2_ptx(float x)
 #else
 #define EXP2(x) exp2(x)
 #endif
+/* One instruction, and it passes over a NaN in `b` as well as the comparison that stands for it on CPUs. */
+#ifndef KEEP_LOOPS
+#define LARGER(a, b) fmax(a, b)
+#endif
 #include "cl/elem.cl"
 
 #define K_CHUNKS ((HEAD_DIM + DEPTH_CHUNK - 1) / DEPTH_CHUNK)
@@ -150,10 +154,9 @@ FN void chunk_await(engine *e, const tile *t, int key0, int chunk)
 #if SLOTS == 2
     STAGED_WAIT();
     barrier(CLK_LOCAL_MEM_FENCE);
-    if (chunk + 1 < CHUNKS) {
-        chunk_stage(e, t, key0, chunk + 1, SLOT_PLACE(e, chunk + 1));
-    } else if (key0 + BLOCK_N < t->key_end) {
-        chunk_stage(e, t, key0 + BLOCK_N, 0, SLOT_PLACE(e, CHUNKS));
+    const int next = (chunk + 1) % CHUNKS, next_key0 = next == 0 ? tile_next_block(t, key0) : key0;
+    if (next_key0 < t->key_end) {
+        chunk_stage(e, t, next_key0, next, SLOT_PLACE(e, chunk + 1));
     }
 #else
     barrier(CLK_LOCAL_MEM_FENCE);

@@ -32,9 +32,11 @@ static const char *rate_unit_name(const struct bench_report *report)
 void bench_print_header(const struct bench_report *report)
 {
     const double unit = rate_unit(report);
-    printf("device   %s\npeak     %.*f %s by fp32 multiply-adds, %.1f GB/s reading, %.1f GB/s copying (read + written)\n",
-           report->device, unit == 1e12 ? 2 : 1, report->peak.fma / unit, rate_unit_name(report), 1e-9 * report->peak.read,
-           1e-9 * report->peak.copy);
+    printf("device   %s\n", report->device);
+    if (report->peak.fma > 0)
+        printf("peak     %.*f %s by fp32 multiply-adds, %.1f GB/s reading, %.1f GB/s copying (read + written)\n",
+               unit == 1e12 ? 2 : 1, report->peak.fma / unit, rate_unit_name(report), 1e-9 * report->peak.read,
+               1e-9 * report->peak.copy);
     printf("\n  %-10s %10s %10s %9s %8s %7s %9s %8s %9s  %s\n", "", "median ms", "min ms", rate_unit_name(report), "GB/s",
            "gain", "of peak", "error", "build ms", "workspace");
     fflush(stdout);
@@ -61,7 +63,10 @@ static const char *share_text(const struct bench_report *report, const struct be
     const double of_fma = report->peak.fma > 0 ? bench_rate(entry, r) / report->peak.fma : 0.0;
     const double of_read = report->peak.read > 0 ? bench_bandwidth(entry, r) / report->peak.read : 0.0;
     const double share = of_fma >= of_read ? of_fma : of_read;
-    snprintf(text, 32, "%.0f%% %s", 100.0 * share, of_fma >= of_read ? "fma" : "mem");
+    if (share > 0)
+        snprintf(text, 32, "%.0f%% %s", 100.0 * share, of_fma >= of_read ? "fma" : "mem");
+    else
+        snprintf(text, 32, "-");
     return text;
 }
 

@@ -42,6 +42,9 @@ void bench_print_header(const struct bench_report *report)
     fflush(stdout);
 }
 
+/* Behind the point, of a rate. */
+static int decimals(double x) { return x < 1.0 ? 3 : x < 10.0 ? 2 : 1; }
+
 /* Four digits that tell, or as many as the whole part has. */
 static const char *milliseconds(double seconds, char text[32])
 {
@@ -84,14 +87,14 @@ static const char *memory_text(size_t bytes, char text[32])
 static void print_result(const struct bench_report *report, const struct bench_entry *entry, const struct bench_result *r)
 {
     char median[32], least[32], ratio[32], share[32], memory[32];
-    const double rate = bench_rate(entry, r) / rate_unit(report);
+    const double rate = bench_rate(entry, r) / rate_unit(report), bandwidth = 1e-9 * bench_bandwidth(entry, r);
     printf("  %-10s ", r->engine);
     if (!r->measured) {
         printf("not measured: %.*s\n", (int)strcspn(r->why, "\n"), r->why);
         return;
     }
-    printf("%10s %10s %9.*f %8.1f %7s %9s %8.1e %9.1f  %s%s\n", milliseconds(r->median, median), milliseconds(r->least, least),
-           rate < 10.0 ? 2 : 1, rate, 1e-9 * bench_bandwidth(entry, r), ratio_text(bench_ratio(entry, r), ratio),
+    printf("%10s %10s %9.*f %8.*f %7s %9s %8.1e %9.1f  %s%s\n", milliseconds(r->median, median), milliseconds(r->least, least),
+           decimals(rate), rate, decimals(bandwidth), bandwidth, ratio_text(bench_ratio(entry, r), ratio),
            share_text(report, entry, r, share), r->max_error, 1e3 * r->build, memory_text(r->workspace_bytes, memory),
            r->host_clock ? "  (host's clock)" : "");
     if (!r->right)

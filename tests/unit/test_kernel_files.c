@@ -222,6 +222,22 @@ static void case_R103_no_extension_is_assumed(void **state)
     }
 }
 
+/* One implementation has no fma() that links: only the macro that chooses between it and mad() says it. */
+static void only_base_says_fma(void **state)
+{
+    (void)state;
+    size_t seen = 0;
+    for (size_t i = 0; i < file_count; i++) {
+        for (const char *at = files[i].text; (at = find_word(at, "fma")) != NULL; at++) {
+            if (strcmp(files[i].name, "cl/base.cl") != 0) {
+                fail_msg("%s:%d: fma", files[i].name, line_of(files[i].text, at));
+            }
+            seen++;
+        }
+    }
+    assert_int_equal(seen, 1);
+}
+
 /* R070: no option that tells the compiler that NaN and infinity do not happen. */
 static void case_R070_no_relaxed_math(void **state)
 {

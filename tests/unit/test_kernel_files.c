@@ -306,10 +306,15 @@ static void files_stay_small(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(case_R066_float_literals_have_a_suffix), cmocka_unit_test(case_R066_no_double),
-        cmocka_unit_test(case_R099_qualifiers_have_underscores),  cmocka_unit_test(case_R072_kernel_parameters),
-        cmocka_unit_test(case_R103_no_extension_is_assumed),      cmocka_unit_test(case_R070_no_relaxed_math),
-        cmocka_unit_test(algorithm_files_test_rows_through_pick), cmocka_unit_test(files_stay_small),
+        cmocka_unit_test(case_R066_float_literals_have_a_suffix),
+        cmocka_unit_test(case_R066_no_double),
+        cmocka_unit_test(case_R099_qualifiers_have_underscores),
+        cmocka_unit_test(case_R072_kernel_parameters),
+        cmocka_unit_test(case_R103_no_extension_is_assumed),
+        cmocka_unit_test(only_base_says_fma),
+        cmocka_unit_test(case_R070_no_relaxed_math),
+        cmocka_unit_test(algorithm_files_test_rows_through_pick),
+        cmocka_unit_test(files_stay_small),
     };
     return cmocka_run_group_tests(tests, load, unload);
 }

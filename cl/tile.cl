@@ -84,8 +84,8 @@ FN void tile_sequence(tile *t, const launch_args *a, const option_data *b, int b
 }
 
 /* Tile number `team` of the call; false where its sequence is too short to have it. Longest rows first where the diagonal
- * limits the keys: they take longest. Chunks of one tile lie apart by all its blocks, so that teams at work together share
- * keys. */
+ * limits the keys: they take longest; with PAIR_TILES long and short ones in turn. Chunks of one tile lie apart by all its
+ * blocks, so that teams at work together share keys. */
 FN int tile_decode(tile *t, const launch_args *a, const option_data *b, long team)
 {
     const int packed_heads = a->heads_q / a->pack;
@@ -93,7 +93,13 @@ FN int tile_decode(tile *t, const launch_args *a, const option_data *b, long tea
     const long rest = team / a->q_blocks / a->chunks;
     t->chunk = (int)(team / a->q_blocks % a->chunks);
     t->pack = a->pack;
-    t->row0 = (a->right < OPEN_END ? a->q_blocks - 1 - block : block) * BLOCK_M;
+#ifdef PAIR_TILES
+    /* A runtime that deals out runs of neighbouring groups, as CPUs' do, would give all the long ones to one core. */
+    const int last_first = block & 1 ? block / 2 : a->q_blocks - 1 - block / 2;
+#else
+    const int last_first = a->q_blocks - 1 - block;
+#endif
+    t->row0 = (a->right < OPEN_END ? last_first : block) * BLOCK_M;
     t->head0 = (int)(rest % packed_heads) * a->pack;
     t->kv_head = t->head0 / a->group;
     tile_sequence(t, a, b, (int)(rest / packed_heads));

@@ -2,6 +2,7 @@
  * simt: K and V stream through local memory, products are register micro-tiles. For GPUs, and for anything with real
  * work-groups. */
 #include "../engine.h"
+#include "../problem.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -79,7 +80,9 @@ static size_t local_bytes(const clattn_problem *problem, const struct config *co
     const int p = config->block_m * (config->block_n / 4 + 1);
     const int v = v_size(problem, config, config->value_chunk);
     const int slot = qk_size(config) > v ? qk_size(config) : v;
-    return 16 * ((size_t)q + (size_t)p + (size_t)config->slots * (size_t)slot);
+    /* A flag a key, as in SEEN_SIZE. */
+    const int flags = cla_problem_alters_scores(problem) ? config->block_n : 1;
+    return 16 * ((size_t)q + (size_t)p + (size_t)config->slots * (size_t)slot) + sizeof(int32_t) * (size_t)flags;
 }
 
 static void reside(const clattn_problem *problem, struct config *config, struct residence residence)

@@ -271,8 +271,8 @@ FN void product_pv(engine *e, __local const float4 *p, __local const float4 *val
     }
 }
 
-/* 0 * NaN is NaN: V of keys that weigh nothing in every row of the tile must be 0, whatever stands there. Keys past the ends arrive
- * as 0; which ones a mask or a bias hides is known only now. */
+/* 0 * NaN is NaN: V of keys that weigh nothing in every row of the tile must be 0, whatever stands there. Keys past the ends
+ * arrive as 0; which ones a mask or a bias hides is known only now. */
 FN void mark_seen(engine *e)
 {
     const int item = (int)get_local_id(0);

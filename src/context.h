@@ -8,6 +8,8 @@
 #include "platform.h"
 #include "source.h"
 
+enum { CLA_MAX_ENGINES = 16 };
+
 struct program;
 
 struct clattn_context {
@@ -20,7 +22,8 @@ struct clattn_context {
     struct cla_lock lock;    /* guards what follows */
     struct cla_signal built; /* a program is ready or has failed */
     struct program *programs;
-    size_t builds; /* from source */
+    double rates[CLA_MAX_ENGINES]; /* multiply-adds in a millisecond, an engine; 0: not measured */
+    size_t builds;                 /* from source */
 };
 
 /* Never called with the lock held: the caller's function may call the library again. */

@@ -39,12 +39,13 @@ static void read_log(clattn_context *context, cl_program program, struct text *l
     free(bytes);
 }
 
-static clattn_status fail_build(clattn_context *context, cl_int code, const char *options, const char *log, clattn_error *error)
+static clattn_status fail_build(clattn_context *context, cl_int code, const char *kernel, const char *options, const char *log,
+                                clattn_error *error)
 {
     struct text text = {0};
-    cla_text_add(&text, "clBuildProgram: %s (%d)\ndevice: %s\ndriver: %s, %s\noptions: %s\nlog:\n%s", cla_cl_name(code),
-                 (int)code, context->facts.device_name, context->facts.driver_version, context->facts.platform_version,
-                 *options ? options : "(none)", *log ? log : "(empty)");
+    cla_text_add(&text, "clBuildProgram: %s (%d)\ndevice: %s\ndriver: %s, %s\nkernel: %s\noptions: %s\nlog:\n%s",
+                 cla_cl_name(code), (int)code, context->facts.device_name, context->facts.driver_version,
+                 context->facts.platform_version, kernel, *options ? options : "(none)", *log ? log : "(empty)");
     cla_fail(error, CLATTN_BUILD_FAILED, "", "%s", text.data ? text.data : "clBuildProgram failed");
     if (error && error->struct_size >= sizeof *error)
         error->cl_code = code;
@@ -77,7 +78,7 @@ static clattn_status build(clattn_context *context, const struct source *source,
     if (code == CL_OUT_OF_HOST_MEMORY) {
         status = cla_fail_cl(error, code, "clBuildProgram");
     } else if (code != CL_SUCCESS) {
-        status = fail_build(context, code, options, log.data ? log.data : "", error);
+        status = fail_build(context, code, source->kernel, options, log.data ? log.data : "", error);
     } else if (log.data) {
         cla_log(context, CLATTN_LOG_INFO, log.data);
     }

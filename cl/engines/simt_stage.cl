@@ -14,7 +14,7 @@ FN void copy_quad(__local float4 *to, __global const void *from, int there)
 {
     __asm__ volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
                      :
-                     : "r"((uint)(size_t)to), "l"(from), "r"(there ? 16 : 0)
+                     : "r"((uint)(size_t)to), "l"((ulong)from), "r"(there ? 16 : 0)
                      : "memory");
 }
 #define STAGED_WAIT() __asm__ volatile("cp.async.wait_all;" : : : "memory")

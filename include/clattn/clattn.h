@@ -300,11 +300,17 @@ typedef struct clattn_plan clattn_plan;
 
 typedef struct clattn_plan_options {
     size_t struct_size;
-    const char
-        *engine;       /* only this one, by the name that `clattn info` shows, "unfused" included; NULL: the best that serves */
-    const char *avoid; /* names to pass over, separated by commas; NULL: none */
-    int64_t chunk;     /* where few queries meet many keys: keys of one chunk, rounded up to whole tiles. 0: the library's
-                          choice, which depends on the problem alone; -1: keys are never split */
+    /* Only this engine, by the name that `clattn info` shows, "unfused" included. NULL: the best that serves. */
+    const char *engine;
+    /* Names to pass over, separated by commas. NULL: none. */
+    const char *avoid;
+    /* Where few queries meet many keys: keys of one chunk, rounded up to whole tiles. 0: the library's choice, which depends on
+     * the problem alone; -1: keys are never split. */
+    int64_t chunk;
+    /* A call that would keep the device busy for longer is cut into several launches of about this many milliseconds, with the
+     * same result bit for bit; the rate is measured when the plan is made. 0: 500 for `reference` on GPUs (drivers reset a
+     * device that is busy for some seconds), none for others; negative: none. */
+    double max_launch_ms;
 } clattn_plan_options; /* the environment variables CLATTN_ENGINE and CLATTN_AVOID, if set, take their place */
 
 CLATTN_API void clattn_plan_options_init_sized(clattn_plan_options *options, size_t size);
@@ -313,9 +319,10 @@ static inline void clattn_plan_options_init(clattn_plan_options *options)
     clattn_plan_options_init_sized(options, sizeof *options);
 }
 
-/* Chooses an engine and tiles and builds the kernels (programs are shared by all plans of a context). No call of it launches
- * anything. Errors: INVALID_ARGUMENT with the field, UNSUPPORTED with the reason an engine each, BUILD_FAILED with the log,
- * OPENCL, DEVICE_LOST, OUT_OF_HOST_MEMORY. */
+/* Chooses an engine and tiles and builds the kernels (programs are shared by all plans of a context). Nothing is
+ * launched, unless work is to be cut into slices (max_launch_ms): then a small problem is timed on a queue of the library's
+ * own. Errors: INVALID_ARGUMENT with the field, UNSUPPORTED with the reason an engine each, BUILD_FAILED with the log, OPENCL,
+ * DEVICE_LOST, OUT_OF_HOST_MEMORY. */
 CLATTN_API clattn_status clattn_plan_create(clattn_context *context, const clattn_problem *problem,
                                             const clattn_plan_options *options, clattn_plan **plan, clattn_error *error);
 
@@ -435,7 +442,7 @@ CLATTN_API clattn_status clattn_enqueue_merge(clattn_context *context, cl_comman
 CLATTN_API clattn_status clattn_explain(const char *facts, const clattn_problem *problem, const clattn_plan_options *options,
                                         char *text, size_t size, size_t *needed, clattn_error *error);
 
-/* The kernel text of a plan and its build options, as built. */
+/* The kernel text of a plan as it was built, behind a comment with the build options. */
 CLATTN_API clattn_status clattn_plan_source(const clattn_plan *plan, char *text, size_t size, size_t *needed);
 
 /* Facts text of a device without making a context of it; overrides may be NULL. */

@@ -139,8 +139,10 @@ static int rank(const struct facts *facts, const clattn_problem *problem, const 
     const int floats = config->rows_per_item * (o_cols(problem, config) + config->cols_per_item);
     const bool spills = floats > (facts->nv_compute ? 160 : 96);
     const bool alone = config->local_bytes > facts->local_mem_static / 2 && !copies_by_itself(facts);
+    /* Few rows read all keys for little work; few keys mean many rounds. */
+    const bool small = config->block_m * config->block_n < 1024;
     const bool wastes = problem->causal && config->block_m < config->block_n;
-    return (spills ? 4 : 0) + (alone ? 2 : 0) + (wastes ? 1 : 0);
+    return (spills ? 4 : 0) + (small ? 3 : 0) + (alone ? 2 : 0) + (wastes ? 1 : 0);
 }
 
 static size_t configs(const struct facts *facts, const clattn_problem *problem, struct config list[CLA_MAX_CONFIGS])

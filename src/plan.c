@@ -5,6 +5,7 @@
 #include "choose.h"
 #include "kernel_text.h"
 #include "problem.h"
+#include "slice.h"
 #include "workspace.h"
 
 #include <inttypes.h>
@@ -107,7 +108,9 @@ static clattn_status try_candidate(clattn_plan *plan, const struct config *confi
     }
     if (status == CLATTN_SUCCESS) {
         const clattn_status created = create_kernels(plan, program, why, why_size, fits, error);
-        if (created != CLATTN_SUCCESS || !*fits)
+        if (created == CLATTN_SUCCESS && *fits)
+            cla_program_save(plan->context, program);
+        else
             release_kernels(plan);
         return created;
     }
@@ -184,6 +187,20 @@ static clattn_status settle(clattn_plan *plan, const struct candidates *candidat
     return status;
 }
 
+/* Plain loops on a GPU are slow enough for a driver's watchdog. */
+#define REFERENCE_MAX_LAUNCH_MS 500.0
+
+static clattn_status prepare_slices(clattn_plan *plan, double asked, clattn_error *error)
+{
+    const bool is_slow = plan->config.engine == &cla_engine_reference && plan->context->facts.device_kind == DEVICE_GPU;
+    plan->max_launch_ms = asked > 0.0 ? asked : asked == 0.0 && is_slow ? REFERENCE_MAX_LAUNCH_MS : 0.0;
+    if (plan->max_launch_ms == 0.0)
+        return CLATTN_SUCCESS;
+    TRY(cla_find_rate(plan->context, &plan->problem, plan->config.engine, &plan->rate, error));
+    cla_text_add(&plan->description, "launches: cut into slices of about %d ms\n", (int)plan->max_launch_ms);
+    return CLATTN_SUCCESS;
+}
+
 clattn_status clattn_plan_create(clattn_context *context, const clattn_problem *problem, const clattn_plan_options *given,
                                  clattn_plan **out, clattn_error *error)
 {
@@ -212,6 +229,7 @@ clattn_status clattn_plan_create(clattn_context *context, const clattn_problem *
     cla_choose_split(&context->facts, &plan->problem, options.chunk, candidates);
     cla_choose_prepass(&context->facts, &plan->problem, candidates);
     TRY_GOTO(settle(plan, candidates, error));
+    TRY_GOTO(prepare_slices(plan, options.max_launch_ms, error));
     cla_log(context, CLATTN_LOG_INFO, plan->description.data ? plan->description.data : "");
     *out = plan;
 done:

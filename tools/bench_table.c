@@ -84,13 +84,23 @@ static const char *memory_text(size_t bytes, char text[32])
     return text;
 }
 
+/* A text of several lines as one. */
+static void print_line(const char *text)
+{
+    for (; *text != '\0'; text++)
+        if (*text != '\n' || text[1] != '\0')
+            putchar(*text == '\n' ? ' ' : *text);
+    putchar('\n');
+}
+
 static void print_result(const struct bench_report *report, const struct bench_entry *entry, const struct bench_result *r)
 {
     char median[32], least[32], ratio[32], share[32], memory[32];
     const double rate = bench_rate(entry, r) / rate_unit(report), bandwidth = 1e-9 * bench_bandwidth(entry, r);
     printf("  %-10s ", r->engine);
     if (!r->measured) {
-        printf("not measured: %.*s\n", (int)strcspn(r->why, "\n"), r->why);
+        printf("not measured: ");
+        print_line(r->why);
         return;
     }
     printf("%10s %10s %9.*f %8.*f %7s %9s %8.1e %9.1f  %s%s\n", milliseconds(r->median, median), milliseconds(r->least, least),

@@ -10,7 +10,11 @@ static void run(const char *shape, const float *q, const float *k, const float *
 {
     clattn_problem p;
     assert_ok(clattn_problem_parse(shape, &p, NULL), NULL);
-    const struct oracle_call call = {&p, p.batch, p.seq_q, p.seq_kv, p.offset, p.scale, q, k, v};
+    struct oracle_call call;
+    oracle_call_init(&call, &p);
+    call.q = q;
+    call.k = k;
+    call.v = v;
     assert_true(oracle_attention(&call, o, lse));
 }
 
@@ -124,7 +128,11 @@ static void test_strides_and_types(void **state)
         v[i] = half_from_float((float)(i + 1));
     p.v.stride_seq = -3; /* value rows (4, 3) and (1, ...) with the dimension mirrored */
     p.v.stride_dim = -1;
-    const struct oracle_call call = {&p, 1, 1, 2, 0, NAN, zeros, k, v + 4};
+    struct oracle_call call;
+    oracle_call_init(&call, &p);
+    call.q = zeros;
+    call.k = k;
+    call.v = v + 4;
     assert_true(oracle_attention(&call, o, NULL));
     near(o[0], (5.0 + 2.0) / 2.0);
     near(o[1], (4.0 + 1.0) / 2.0);
@@ -144,7 +152,11 @@ static void test_plain_loop_agrees(void **state)
         k[i] = (float)(i * 7 % 11) / 5.0f - 1.0f;
         v[i] = (float)(i * 5 % 13) / 6.0f - 1.0f;
     }
-    const struct oracle_call call = {&p, 1, 2, 6, p.offset, p.scale, q, k, v};
+    struct oracle_call call;
+    oracle_call_init(&call, &p);
+    call.q = q;
+    call.k = k;
+    call.v = v;
     assert_true(oracle_begin(&oracle, &call));
     for (int64_t i = 0; i < 2; i++) {
         oracle_row(&oracle, 0, 0, i, o, &lse, weights);

@@ -104,8 +104,9 @@ float trial_get(const struct trial_tensor *tensor, int64_t b, int64_t h, int64_t
 void trial_set(const struct trial_tensor *tensor, int64_t b, int64_t h, int64_t s, int64_t d, float x);
 /* Element i of a list of integers. */
 void trial_set_integer(const struct trial_tensor *tensor, int64_t i, int64_t x);
-/* What options of this trial hold, from its seed; trial_data_create calls it. */
+/* What options of this trial hold, from its seed, and then what Q, K and V do; trial_data_create calls them. */
 void trial_fill_options(struct trial_data *data, const struct trial *trial);
+void trial_fill_inputs(struct trial_data *data, const struct trial *trial, const struct oracle_call *call);
 /* The trial as the oracle takes it. */
 void trial_oracle_call(const struct trial *trial, const struct trial_data *data, struct oracle_call *call);
 

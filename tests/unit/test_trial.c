@@ -6,6 +6,7 @@
 #include "../../tools/layout.c"
 #include "../../tools/oracle.c"
 #include "../../tools/trial_data.c"
+#include "../../tools/trial_inputs.c"
 #include "../../tools/trial_judge.c"
 #include "../../tools/trial_options.c"
 #include "../../tools/trial_text.c"

@@ -108,7 +108,9 @@ static clattn_status try_candidate(clattn_plan *plan, const struct config *confi
     }
     if (status == CLATTN_SUCCESS) {
         const clattn_status created = create_kernels(plan, program, why, why_size, fits, error);
-        if (created != CLATTN_SUCCESS || !*fits)
+        if (created == CLATTN_SUCCESS && *fits)
+            cla_program_save(plan->context, program);
+        else
             release_kernels(plan);
         return created;
     }

@@ -129,6 +129,19 @@ typedef enum clattn_log_level {
  * library. */
 typedef void (*clattn_log_fn)(void *user, clattn_log_level level, const char *text);
 
+/* Compiled programs are kept for the next process, so that only the first run of a kernel on a device and driver compiles it:
+ * in $XDG_CACHE_HOME/clattn or ~/.cache/clattn (Windows: %LOCALAPPDATA%\clattn), in a folder of the caller's, or in the
+ * caller's own store. The environment has the last word: CLATTN_CACHE=off turns it off, CLATTN_CACHE_DIR names a folder. An
+ * entry that cannot be read or used, for whatever reason, is made again; one that cannot be written is left out; neither is an
+ * error. Any number of processes may share a folder.
+ *
+ * A store of the caller's: both functions may be called from any thread that calls the library, and may call the library.
+ * `name` is a file name of 36 letters, digits and a dot.
+ *   load   returns the size of what is stored under the name, 0 if nothing is, and copies it to `bytes` if `size` is enough.
+ *   store  keeps `size` bytes, in place of what is there under the name. */
+typedef size_t (*clattn_cache_load_fn)(void *user, const char *name, void *bytes, size_t size);
+typedef void (*clattn_cache_store_fn)(void *user, const char *name, const void *bytes, size_t size);
+
 typedef struct clattn_context_options {
     size_t struct_size;
     const char *device;    /* selector, used when no cl_context and no device are given; NULL: see clattn_device_find */
@@ -136,6 +149,11 @@ typedef struct clattn_context_options {
                               CLATTN_DEVICE_OVERRIDE in the environment is applied after it. NULL: none */
     clattn_log_fn log;     /* NULL: silence */
     void *log_user;
+    bool cache_off;                    /* nothing is kept and nothing looked for */
+    const char *cache_folder;          /* UTF-8; made when missing. NULL: the user's cache folder, as above */
+    clattn_cache_load_fn cache_load;   /* with one of these, a store of the caller's takes the folder's place */
+    clattn_cache_store_fn cache_store; /* NULL: nothing is stored */
+    void *cache_user;
 } clattn_context_options;
 
 CLATTN_API void clattn_context_options_init_sized(clattn_context_options *options, size_t size);

@@ -15,6 +15,7 @@ struct shape {
 /* Preferred ones first. Rows times columns is what one load from local memory is used for; wider rows of work-items hold larger
  * heads in registers; the last ones are for small limits. */
 static const struct shape shapes[] = {
+    {256, 8, 8, 8},  /* 256 x  64 */
     {256, 16, 8, 4}, /* 128 x  64 */
     {256, 16, 4, 2}, /*  64 x  32 */
     {512, 32, 8, 2}, /* 128 x  64, half the output columns an item */
@@ -144,8 +145,11 @@ static int rank(const struct facts *facts, const clattn_problem *problem, const 
     const bool alone = config->local_bytes > facts->local_mem_static / 2 && !copies_by_itself(facts);
     /* Few rows read all keys for little work; few keys mean many rounds. */
     const bool small = config->block_m * config->block_n < 1024;
+    /* Tall tiles that leave half of the device without one. */
+    const int64_t tiles = problem->batch * problem->heads_q * ((problem->seq_q + config->block_m - 1) / config->block_m);
+    const bool starves = config->block_m > 128 && tiles * 2 <= (int64_t)facts->compute_units;
     const bool wastes = problem->causal && config->block_m < config->block_n;
-    return (spills ? 4 : 0) + (small ? 3 : 0) + (alone ? 2 : 0) + (wastes ? 1 : 0);
+    return (spills ? 4 : 0) + (small ? 3 : 0) + (alone || starves ? 2 : 0) + (wastes ? 1 : 0);
 }
 
 static size_t configs(const struct facts *facts, const clattn_problem *problem, struct config list[CLA_MAX_CONFIGS])

@@ -17,7 +17,7 @@ static clattn_status set_arguments(cl_kernel kernel, const clattn_call *call, cl
         cla_memory_of(&call->v),
         cla_memory_of(&call->o),
         args->has_lse ? cla_memory_of(&call->lse) : NULL,
-        args->has_scores ? cla_memory_of(&call->scores) : NULL,
+        args->scores_kind ? cla_memory_of(&call->scores) : NULL,
         workspace,
         args->has_mask ? cla_memory_of(&call->mask) : NULL,
         args->bias_type ? cla_memory_of(&call->bias) : NULL,
@@ -71,6 +71,22 @@ static clattn_status enqueue_launches(clattn_plan *plan, cl_command_queue queue,
     return status;
 }
 
+/* Scores that another engine gives go before the plan's own launches, which wait for them: they use the same workspace. */
+static clattn_status enqueue_parts(clattn_plan *plan, cl_command_queue queue, const clattn_call *call, cl_mem workspace,
+                                   cl_uint wait_count, const cl_event *wait_list, cl_event *event, clattn_error *error)
+{
+    cl_event scored = NULL;
+    clattn_status status;
+    if (!plan->scores)
+        return enqueue_launches(plan, queue, call, workspace, wait_count, wait_list, event, error);
+    status = enqueue_launches(plan->scores, queue, call, workspace, wait_count, wait_list, &scored, error);
+    if (status == CLATTN_SUCCESS)
+        status = enqueue_launches(plan, queue, call, workspace, 1, &scored, event, error);
+    if (scored)
+        clReleaseEvent(scored);
+    return status;
+}
+
 clattn_status clattn_enqueue(clattn_plan *plan, cl_command_queue queue, const clattn_call *given, cl_uint wait_count,
                              const cl_event *wait_list, cl_event *event, clattn_error *error)
 {
@@ -95,7 +111,7 @@ clattn_status clattn_enqueue(clattn_plan *plan, cl_command_queue queue, const cl
     }
     cla_lock_take(&plan->lock);
     const clattn_status status =
-        enqueue_launches(plan, queue, &call, own ? own : cla_memory_of(&call.workspace), wait_count, wait_list, event, error);
+        enqueue_parts(plan, queue, &call, own ? own : cla_memory_of(&call.workspace), wait_count, wait_list, event, error);
     cla_lock_give(&plan->lock);
     if (own)
         clReleaseMemObject(own); /* OpenCL keeps it until the commands that use it end */

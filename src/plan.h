@@ -22,7 +22,8 @@ struct clattn_plan {
     struct plan_kernel kernels[CLA_MAX_LAUNCHES];
     size_t kernel_count;
     size_t workspace;
-    struct cla_lock lock; /* kernel arguments: clSetKernelArg on a shared kernel is not thread-safe */
+    struct clattn_plan *scores; /* gives the problem's scores where the engine has none to give; NULL: nothing to add */
+    struct cla_lock lock;       /* kernel arguments: clSetKernelArg on a shared kernel is not thread-safe */
 };
 
 #endif

@@ -193,10 +193,13 @@ typedef enum clattn_corner {
     CLATTN_EXPLICIT = 2,     /* offset given by the caller, one for all or one a sequence: keys in the cache before query 0 */
 } clattn_corner;
 
-/* The softmax weights (or scores) as a second output, by the unfused engine only. */
+/* What the second output of a call shows. Whatever engine gives O, this comes from the kernels of `unfused`, in fp32. */
 typedef enum clattn_scores_kind {
     CLATTN_SCORES_NONE = 0,
-    CLATTN_SCORES_SOFTMAX = 4, /* p / l: rows sum to 1; 0 in a row that sees nothing */
+    CLATTN_SCORES_RAW = 1,     /* scale * q.k of every query and key, hidden or not */
+    CLATTN_SCORES_SOFTCAP = 2, /* the same after softcap */
+    CLATTN_SCORES_BIAS = 3,    /* after bias and ALiBi, as softmax takes them: -inf where a key is hidden */
+    CLATTN_SCORES_SOFTMAX = 4, /* p / l: rows sum to 1 (less with a sink); 0 in a row that sees nothing */
 } clattn_scores_kind;
 
 typedef enum clattn_layout {
@@ -220,8 +223,9 @@ typedef struct clattn_problem {
         bool present;
         int64_t stride_batch, stride_head, stride_seq;
     } lse;
-    struct { /* fp32, element (b, h, i, j) over query heads */
+    struct { /* fp32, element (b, h - first_head, i, j) over query heads */
         clattn_scores_kind kind;
+        int64_t first_head, heads; /* which query heads; heads 0: all from first_head on */
         int64_t stride_batch, stride_head, stride_seq_q, stride_seq_kv;
     } scores;
 
@@ -282,12 +286,12 @@ typedef struct clattn_plan clattn_plan;
 
 typedef struct clattn_plan_options {
     size_t struct_size;
-    const char
-        *engine;       /* only this one, by the name that `clattn info` shows, "unfused" included; NULL: the best that serves */
-    const char *avoid; /* names to pass over, separated by commas; NULL: none */
-    int64_t chunk;     /* where few queries meet many keys: keys of one chunk, rounded up to whole tiles. 0: the library's
-                          choice, which depends on the problem alone; -1: keys are never split */
-} clattn_plan_options; /* the environment variables CLATTN_ENGINE and CLATTN_AVOID, if set, take their place */
+    const char *engine; /* only this one, by the name that `clattn info` shows, "unfused" included; NULL: the best that serves.
+                           Scores are computed beside its O by the kernels of "unfused", whatever it is */
+    const char *avoid;  /* names to pass over, separated by commas; NULL: none */
+    int64_t chunk;      /* where few queries meet many keys: keys of one chunk, rounded up to whole tiles. 0: the library's
+                           choice, which depends on the problem alone; -1: keys are never split */
+} clattn_plan_options;  /* the environment variables CLATTN_ENGINE and CLATTN_AVOID, if set, take their place */
 
 CLATTN_API void clattn_plan_options_init_sized(clattn_plan_options *options, size_t size);
 static inline void clattn_plan_options_init(clattn_plan_options *options)
@@ -344,7 +348,7 @@ typedef struct clattn_call {
     size_t struct_size;
     clattn_buffer q, k, v, o;
     clattn_buffer lse;            /* when problem.lse.present */
-    clattn_buffer scores;         /* when problem.scores.kind is not NONE */
+    clattn_buffer scores;         /* when problem.scores.kind is not NONE: of the chosen heads */
     clattn_buffer workspace;      /* at least clattn_workspace_size bytes, not used by another call at the same time.
                                        NONE: the library makes one for this call and releases it behind it */
     int64_t batch, seq_q, seq_kv; /* at most the plan's bounds */

@@ -109,7 +109,7 @@ static const struct plant plants[] = {
      "unfused",
      "hq2 hkv1 q9 k70 d8 dv12 lse inputs=large",
      {{UNFUSED, "const float base = m == -INFINITY ? 0.0f : m;", "const float base = 0.0f;"}}},
-    {"mask column against row", "unfused", CAUSAL, {{UNFUSED, "(index)(b.row0 + row + b.high)", "(index)(key + b.high)"}}},
+    {"mask column against row", "unfused", CAUSAL, {{UNFUSED, "(index)(query + b->high)", "(index)(key + b->high)"}}},
 };
 
 static void run(const struct plant *plant, struct trial_result *result)

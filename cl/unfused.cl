@@ -207,7 +207,7 @@ __kernel __attribute__((reqd_work_group_size(WORK_GROUP, 1, 1))) void unfused_sc
             if (gives) {
                 hand_out(out, &args, &b, row, key, scores_data);
             }
-            if (args.has_matrix) {
+            if (!args.scores_only || args.scores_kind == SCORES_SOFTMAX) { /* the kernels behind read them */
                 store_elem(s, workspace + matrix_row(&args, &b, row) + key, args.seq_kv - key);
             }
         }

@@ -17,6 +17,9 @@ void cla_kernel_defines(const struct facts *facts, const clattn_problem *problem
                  (int)problem->q.type);
     if (config->chunk)
         cla_text_add(out, "#define MERGE_GROUP %d\n", config->merge_group);
+    if (config->classify_group)
+        cla_text_add(out, "#define CLASSIFY_GROUP %d\n", config->classify_group);
+    cla_text_add(out, "#define PREPASS %d\n", config->classify_group != 0);
     cla_text_add(out, "#define SCORE_OPTIONS %d\n#define SPLIT %d\n", cla_problem_alters_scores(problem), config->chunk != 0);
     cla_text_add(out, "#define TEAM %d\n#define V_TYPE %d\n#define WORK_GROUP %d\n", config->team, (int)problem->v.type,
                  config->work_group);

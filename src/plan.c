@@ -5,6 +5,7 @@
 #include "choose.h"
 #include "kernel_text.h"
 #include "problem.h"
+#include "workspace.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -91,7 +92,7 @@ static clattn_status create_kernels(clattn_plan *plan, cl_program program, char 
     return CLATTN_SUCCESS;
 }
 
-/* Builds one candidate. *fits false with SUCCESS: it lost, `why` says how, and the next one is to be tried. */
+/* Builds one candidate. *fits false with SUCCESS or BUILD_FAILED: it lost, `why` says how, and the next one is to be tried. */
 static clattn_status try_candidate(clattn_plan *plan, const struct config *config, char *why, size_t why_size, bool *fits,
                                    clattn_error *error)
 {
@@ -102,7 +103,7 @@ static clattn_status try_candidate(clattn_plan *plan, const struct config *confi
     const clattn_status status = cla_program_get(plan->context, &plan->source, plan->options.data, &program, error);
     if (status == CLATTN_BUILD_FAILED) {
         *fits = cla_decline(why, why_size, "does not build");
-        return CLATTN_SUCCESS;
+        return status;
     }
     if (status == CLATTN_SUCCESS) {
         const clattn_status created = create_kernels(plan, program, why, why_size, fits, error);
@@ -141,6 +142,9 @@ static void describe(clattn_plan *plan, const struct candidates *candidates, con
         cla_text_add(out, "declined:\n%s", candidates->declined.data);
 }
 
+/* A text that the compiler refuses twice will hardly please it with a third tile. */
+enum { MAX_REFUSALS = 2 };
+
 /* The first candidate that builds and fits. */
 static clattn_status settle(clattn_plan *plan, const struct candidates *candidates, clattn_error *error)
 {
@@ -148,8 +152,18 @@ static clattn_status settle(clattn_plan *plan, const struct candidates *candidat
     clattn_status status = CLATTN_SUCCESS;
     bool fits = false;
     char why[256] = "";
+    const struct engine *refused = NULL;
+    int refusals = 0;
     for (size_t i = 0; i < candidates->count && !fits; i++) {
+        const struct engine *engine = candidates->list[i].engine;
+        if (engine == refused && refusals >= MAX_REFUSALS)
+            continue;
         status = try_candidate(plan, &candidates->list[i], why, sizeof why, &fits, error);
+        if (status == CLATTN_BUILD_FAILED) {
+            refusals = engine == refused ? refusals + 1 : 1;
+            refused = engine;
+            status = CLATTN_SUCCESS;
+        }
         if (status != CLATTN_SUCCESS)
             break;
         if (!fits) {
@@ -160,7 +174,7 @@ static clattn_status settle(clattn_plan *plan, const struct candidates *candidat
     }
     if (status == CLATTN_SUCCESS && fits) {
         cla_clear(error);
-        plan->workspace = cla_config_workspace(&plan->problem, &plan->config);
+        plan->workspace = cla_workspace_bytes(&plan->problem, &plan->config);
         describe(plan, candidates, &lost);
     } else if (status == CLATTN_SUCCESS) {
         /* The log of the last failure is in *error already when nothing built. */
@@ -228,6 +242,7 @@ clattn_status clattn_plan_create(clattn_context *context, const clattn_problem *
         TRY_GOTO(no_memory(error));
     TRY_GOTO(cla_choose(&context->facts, &plan->problem, options.engine, options.avoid, candidates, error));
     cla_choose_split(&context->facts, &plan->problem, options.chunk, candidates);
+    cla_choose_prepass(&context->facts, &plan->problem, candidates);
     TRY_GOTO(settle(plan, candidates, error));
     if (cla_needs_scores(&plan->problem, plan->config.engine))
         TRY_GOTO(add_scores(plan, options.avoid, candidates, error));
@@ -281,6 +296,7 @@ static clattn_status choose_only(const struct facts *facts, const clattn_problem
         return cla_fail(error, CLATTN_OUT_OF_HOST_MEMORY, "", "out of host memory while choosing an engine");
     TRY_GOTO(cla_choose(facts, &checked, options.engine, options.avoid, candidates, error));
     cla_choose_split(facts, &checked, options.chunk, candidates);
+    cla_choose_prepass(facts, &checked, candidates);
     list(candidates, "candidate", out);
     if (cla_needs_scores(&checked, candidates->list[0].engine)) {
         cla_text_free(&candidates->declined);

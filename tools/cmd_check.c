@@ -242,9 +242,12 @@ static int refuse_unknown(const struct cli_list *engines, const struct cli_list 
         for (size_t j = 0; j < count_names; j++)
             known = known || strcmp(names[j], engines->items[i]) == 0;
         const char *near = cli_nearest(engines->items[i], names, count_names);
+        if (!known && near)
+            return cli_fail("check", CLI_USAGE, "--engine", "there is no engine \"%s\"; did you mean \"%s\"?",
+                            engines->items[i], near);
         if (!known)
-            return cli_fail("check", CLI_USAGE, "--engine", "there is no engine \"%s\"%s%s", engines->items[i],
-                            near ? "; did you mean " : "; `clattn info` lists them", near ? near : "");
+            return cli_fail("check", CLI_USAGE, "--engine", "there is no engine \"%s\"; `clattn info` lists them",
+                            engines->items[i]);
     }
     for (size_t i = 0; i < groups->count; i++)
         if (!matrix_find(groups->items[i]))

@@ -154,7 +154,7 @@ FN void chunk_await(engine *e, const tile *t, int key0, int chunk)
 #if SLOTS == 2
     STAGED_WAIT();
     barrier(CLK_LOCAL_MEM_FENCE);
-    const int next = (chunk + 1) % CHUNKS, next_key0 = next == 0 ? key0 + BLOCK_N : key0;
+    const int next = (chunk + 1) % CHUNKS, next_key0 = next == 0 ? tile_next_block(t, key0) : key0;
     if (next_key0 < t->key_end) {
         chunk_stage(e, t, next_key0, next, SLOT_PLACE(e, chunk + 1));
     }

@@ -114,7 +114,7 @@ static size_t launches(const struct config *config, const struct launch_args *ar
 {
     const int32_t heads_of_batch = args->scores_only ? args->score_heads : args->heads_q;
     const size_t heads = (size_t)args->batches * (size_t)heads_of_batch, work_group = (size_t)config->work_group;
-    const size_t count = !args->scores_only ? 3 : args->has_matrix ? 2 : 1;
+    const size_t count = !args->scores_only ? 3 : args->scores_kind == CLATTN_SCORES_SOFTMAX ? 2 : 1;
     const size_t tiles_m = blocks(args->seq_q, config->block_m), tiles_n = blocks(args->seq_kv, config->block_n);
     const struct launch all[] = {
         {"unfused_scores", heads * tiles_m * (tiles_n ? tiles_n : 1),

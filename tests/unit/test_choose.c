@@ -5,6 +5,7 @@
 #include "choose.h"
 #include "files.h"
 #include "kernel_text.h"
+#include "workspace.h"
 
 #define DEVICES CLATTN_SOURCE_DIR "/tests/devices"
 
@@ -345,7 +346,7 @@ static void scores_come_from_the_unfused_engine(void **state)
     assert_ok(cla_choose(&facts, &problem, "unfused", NULL, &candidates, &error), &error);
     assert_false(cla_needs_scores(&problem, candidates.list[0].engine));
     assert_false(candidates.list[0].scores_only);
-    assert_int_equal(cla_config_workspace(&problem, &candidates.list[0]), 8 * 512 * 512 * sizeof(float));
+    assert_int_equal(cla_workspace_bytes(&problem, &candidates.list[0]), 8 * 512 * 512 * sizeof(float));
     cla_text_free(&candidates.declined);
 
     assert_ok(cla_choose_scores(&facts, &problem, NULL, &candidates, &error), &error);
@@ -355,7 +356,7 @@ static void scores_come_from_the_unfused_engine(void **state)
         assert_true(candidates.list[i].engine == &cla_engine_unfused);
     }
     const struct config scores = candidates.list[0];
-    assert_int_equal(cla_config_workspace(&problem, &scores), 3 * 512 * 512 * sizeof(float));
+    assert_int_equal(cla_workspace_bytes(&problem, &scores), 3 * 512 * 512 * sizeof(float));
     cla_text_free(&candidates.declined);
     assert_int_equal(cla_choose_scores(&facts, &problem, "unfused", &candidates, &error), CLATTN_UNSUPPORTED);
     assert_contains(error.message, "avoided");
@@ -364,7 +365,7 @@ static void scores_come_from_the_unfused_engine(void **state)
     problem.scores.kind = CLATTN_SCORES_NONE;
     assert_false(cla_needs_scores(&problem, &cla_engine_reference));
     problem.scores.kind = CLATTN_SCORES_BIAS;
-    assert_int_equal(cla_config_workspace(&problem, &scores), 0);
+    assert_int_equal(cla_workspace_bytes(&problem, &scores), 0);
     problem.scores.kind = CLATTN_SCORES_SOFTMAX;
     facts.max_alloc = 3 * 512 * 512 * sizeof(float) - 1;
     assert_int_equal(cla_choose_scores(&facts, &problem, NULL, &candidates, &error), CLATTN_UNSUPPORTED);

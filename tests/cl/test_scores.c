@@ -343,6 +343,9 @@ static void check(const struct setup *setup, clattn_scores_kind kind, const char
             for (int64_t i = 0; i < t.call.seq_q; i++)
                 check_row(&s, b, h, i);
     }
+    /* Rows that no packed sequence has are left alone. */
+    for (int64_t i = integer(Q_STARTS, t.p.packed.starts, 3); t.p.packed.starts && i < t.p.packed.total_q; i++)
+        assert_true(isnan(((const float *)t.data[O])[i * t.p.o.stride_seq]));
     for (int i = 0; i < BUFFERS; i++)
         free(t.data[i]);
 }

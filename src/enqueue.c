@@ -4,8 +4,10 @@
 #include "call.h"
 #include "plan.h"
 #include "queue.h"
+#include "slice.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static clattn_status set_arguments(cl_kernel kernel, const clattn_call *call, cl_mem workspace, const struct launch_args *args,
                                    clattn_error *error)
@@ -39,52 +41,68 @@ static clattn_status set_arguments(cl_kernel kernel, const clattn_call *call, cl
     return code == CL_SUCCESS ? CLATTN_SUCCESS : cla_fail_cl(error, code, "clSetKernelArg");
 }
 
-/* The launches of one call, each waiting for the one before it, so that an out-of-order queue keeps their order. With the
- * plan's lock held: the arguments belong to the kernel object. */
-static clattn_status enqueue_launches(clattn_plan *plan, cl_command_queue queue, const clattn_call *call, cl_mem workspace,
-                                      cl_uint wait_count, const cl_event *wait_list, cl_event *event, clattn_error *error)
+/* What the launches of one call have in common. */
+struct chain {
+    cl_command_queue queue;
+    cl_uint wait_count;
+    const cl_event *wait_list;
+    cl_event before; /* the last launch so far; NULL: the caller's wait list */
+};
+
+/* One launch that waits for the one before it, so that an out-of-order queue keeps their order. `event` NULL: not the last. */
+static clattn_status enqueue_one(struct chain *chain, cl_kernel kernel, size_t groups, size_t work_group, bool last,
+                                 cl_event *event, clattn_error *error)
+{
+    const size_t global = groups * work_group;
+    cl_event after = NULL;
+    const cl_int code =
+        clEnqueueNDRangeKernel(chain->queue, kernel, 1, NULL, &global, &work_group, chain->before ? 1 : chain->wait_count,
+                               chain->before ? &chain->before : chain->wait_list, last ? event : &after);
+    if (chain->before)
+        clReleaseEvent(chain->before);
+    chain->before = after;
+    return code == CL_SUCCESS ? CLATTN_SUCCESS : cla_fail_cl(error, code, "clEnqueueNDRangeKernel");
+}
+
+/* Groups that may go into one launch. */
+static size_t slice_of(const clattn_plan *plan, const struct launch *launch, const struct launch_args *args)
+{
+    if (plan->max_launch_ms <= 0.0 || strcmp(launch->kernel, "attention") != 0)
+        return launch->groups;
+    return cla_slice_groups(&plan->problem, &plan->config, args, plan->rate, plan->max_launch_ms);
+}
+
+/* The launches of one call in order, long ones in slices. With the plan's lock held: the arguments belong to the kernel object.
+ */
+static clattn_status enqueue_launches(clattn_plan *plan, struct chain *chain, const clattn_call *call, cl_mem workspace,
+                                      bool is_last, cl_event *event, clattn_error *error)
 {
     struct launch_args args;
     struct launch launches[CLA_MAX_LAUNCHES];
-    cl_event before = NULL;
     clattn_status status = CLATTN_SUCCESS;
     cla_launch_args(&plan->problem, &plan->config, call, &args);
     const size_t count = cla_launch_list(&plan->config, &args, launches);
     for (size_t i = 0; i < count && status == CLATTN_SUCCESS; i++) {
-        const size_t global = launches[i].groups * launches[i].work_group, local = launches[i].work_group;
-        const bool last = i + 1 == count;
-        cl_event after = NULL;
-        status = set_arguments(plan->kernels[i].cl, call, workspace, &args, error);
-        if (status == CLATTN_SUCCESS) {
-            const cl_int code =
-                clEnqueueNDRangeKernel(queue, plan->kernels[i].cl, 1, NULL, &global, &local, before ? 1 : wait_count,
-                                       before ? &before : wait_list, last ? event : &after);
-            if (code != CL_SUCCESS)
-                status = cla_fail_cl(error, code, "clEnqueueNDRangeKernel");
+        const size_t groups = launches[i].groups, slice = slice_of(plan, &launches[i], &args);
+        for (size_t first = 0; first < groups && status == CLATTN_SUCCESS; first += slice) {
+            const size_t some = groups - first < slice ? groups - first : slice;
+            args.first_team = (int64_t)(first * (size_t)(plan->config.work_group / plan->config.team));
+            status = set_arguments(plan->kernels[i].cl, call, workspace, &args, error);
+            if (status == CLATTN_SUCCESS)
+                status = enqueue_one(chain, plan->kernels[i].cl, some, launches[i].work_group,
+                                     is_last && i + 1 == count && first + some == groups, event, error);
         }
-        if (before)
-            clReleaseEvent(before);
-        before = after;
     }
-    if (before)
-        clReleaseEvent(before);
     return status;
 }
 
-/* Scores that another engine gives go before the plan's own launches, which wait for them: they use the same workspace. */
-static clattn_status enqueue_parts(clattn_plan *plan, cl_command_queue queue, const clattn_call *call, cl_mem workspace,
-                                   cl_uint wait_count, const cl_event *wait_list, cl_event *event, clattn_error *error)
+/* Scores that another engine gives come before the plan's own launches: both use the same workspace. */
+static clattn_status enqueue_parts(clattn_plan *plan, struct chain *chain, const clattn_call *call, cl_mem workspace,
+                                   cl_event *event, clattn_error *error)
 {
-    cl_event scored = NULL;
-    clattn_status status;
-    if (!plan->scores)
-        return enqueue_launches(plan, queue, call, workspace, wait_count, wait_list, event, error);
-    status = enqueue_launches(plan->scores, queue, call, workspace, wait_count, wait_list, &scored, error);
-    if (status == CLATTN_SUCCESS)
-        status = enqueue_launches(plan, queue, call, workspace, 1, &scored, event, error);
-    if (scored)
-        clReleaseEvent(scored);
-    return status;
+    if (plan->scores)
+        TRY(enqueue_launches(plan->scores, chain, call, workspace, false, NULL, error));
+    return enqueue_launches(plan, chain, call, workspace, true, event, error);
 }
 
 clattn_status clattn_enqueue(clattn_plan *plan, cl_command_queue queue, const clattn_call *given, cl_uint wait_count,
@@ -109,9 +127,11 @@ clattn_status clattn_enqueue(clattn_plan *plan, cl_command_queue queue, const cl
         if (code != CL_SUCCESS)
             return cla_fail_cl(error, code, "clCreateBuffer (workspace)");
     }
+    struct chain chain = {queue, wait_count, wait_list, NULL};
     cla_lock_take(&plan->lock);
-    const clattn_status status =
-        enqueue_parts(plan, queue, &call, own ? own : cla_memory_of(&call.workspace), wait_count, wait_list, event, error);
+    const clattn_status status = enqueue_parts(plan, &chain, &call, own ? own : cla_memory_of(&call.workspace), event, error);
+    if (chain.before)
+        clReleaseEvent(chain.before);
     cla_lock_give(&plan->lock);
     if (own)
         clReleaseMemObject(own); /* OpenCL keeps it until the commands that use it end */

@@ -97,6 +97,8 @@ static clattn_status get_kernel(clattn_context *context, const clattn_merge *m, 
         *kernel = clCreateKernel(program, "merge_partials", &code);
         if (code != CL_SUCCESS)
             status = cla_fail_cl(error, code, "clCreateKernel");
+        else
+            cla_program_save(context, program);
     }
     cla_text_free(&defines);
     cla_text_free(&options);

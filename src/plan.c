@@ -5,6 +5,7 @@
 #include "choose.h"
 #include "kernel_text.h"
 #include "problem.h"
+#include "slice.h"
 #include "workspace.h"
 
 #include <inttypes.h>
@@ -107,7 +108,9 @@ static clattn_status try_candidate(clattn_plan *plan, const struct config *confi
     }
     if (status == CLATTN_SUCCESS) {
         const clattn_status created = create_kernels(plan, program, why, why_size, fits, error);
-        if (created != CLATTN_SUCCESS || !*fits)
+        if (created == CLATTN_SUCCESS && *fits)
+            cla_program_save(plan->context, program);
+        else
             release_kernels(plan);
         return created;
     }
@@ -221,6 +224,20 @@ static clattn_status add_scores(clattn_plan *plan, const char *avoid, struct can
     return CLATTN_SUCCESS;
 }
 
+/* Plain loops on a GPU are slow enough for a driver's watchdog. */
+#define REFERENCE_MAX_LAUNCH_MS 500.0
+
+static clattn_status prepare_slices(clattn_plan *plan, double asked, clattn_error *error)
+{
+    const bool is_slow = plan->config.engine == &cla_engine_reference && plan->context->facts.device_kind == DEVICE_GPU;
+    plan->max_launch_ms = asked > 0.0 ? asked : asked == 0.0 && is_slow ? REFERENCE_MAX_LAUNCH_MS : 0.0;
+    if (plan->max_launch_ms == 0.0)
+        return CLATTN_SUCCESS;
+    TRY(cla_find_rate(plan->context, &plan->problem, plan->config.engine, &plan->rate, error));
+    cla_text_add(&plan->description, "launches: cut into slices of about %d ms\n", (int)plan->max_launch_ms);
+    return CLATTN_SUCCESS;
+}
+
 clattn_status clattn_plan_create(clattn_context *context, const clattn_problem *problem, const clattn_plan_options *given,
                                  clattn_plan **out, clattn_error *error)
 {
@@ -246,6 +263,7 @@ clattn_status clattn_plan_create(clattn_context *context, const clattn_problem *
     TRY_GOTO(settle(plan, candidates, error));
     if (cla_needs_scores(&plan->problem, plan->config.engine))
         TRY_GOTO(add_scores(plan, options.avoid, candidates, error));
+    TRY_GOTO(prepare_slices(plan, options.max_launch_ms, error));
     cla_log(context, CLATTN_LOG_INFO, plan->description.data ? plan->description.data : "");
     *out = plan;
 done:
@@ -339,9 +357,18 @@ clattn_status clattn_plan_describe(const clattn_plan *plan, char *text, size_t s
     return plan ? cla_text_out(&plan->description, text, size, needed) : CLATTN_INVALID_ARGUMENT;
 }
 
-clattn_status clattn_plan_source(const clattn_plan *plan, char *text, size_t size, size_t *needed)
+/* The text is numbered as it was compiled. */
+clattn_status clattn_plan_source(const clattn_plan *plan, char *out, size_t size, size_t *needed)
 {
-    return plan ? cla_text_out(&plan->source.text, text, size, needed) : CLATTN_INVALID_ARGUMENT;
+    struct text text = {0};
+    if (!plan)
+        return CLATTN_INVALID_ARGUMENT;
+    cla_text_add(&text, "// build options: %s\n#line 1\n", plan->options.length ? plan->options.data : "(none)");
+    if (plan->source.text.data)
+        cla_text_append(&text, plan->source.text.data, plan->source.text.length);
+    const clattn_status status = cla_text_out(&text, out, size, needed);
+    cla_text_free(&text);
+    return status;
 }
 
 const char *clattn_plan_engine(const clattn_plan *plan) { return plan ? plan->config.engine->name : ""; }

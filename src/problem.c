@@ -183,7 +183,7 @@ static clattn_status check_scores(const clattn_problem *p, clattn_error *error)
                         (int)p->scores.kind);
     if (p->scores.kind == CLATTN_SCORES_NONE)
         return CLATTN_SUCCESS;
-    TRY(check_size("problem.scores.first_head", p->scores.first_head, 0, p->heads_q, error));
+    TRY(check_size("problem.scores.first_head", p->scores.first_head, 0, p->heads_q > 0 ? p->heads_q - 1 : 0, error));
     return check_size("problem.scores.heads", p->scores.heads, 0, p->heads_q - p->scores.first_head, error);
 }
 

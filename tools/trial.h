@@ -81,6 +81,7 @@ struct trial_data {
 /* Buffers of trial's call, inputs filled, outputs poisoned. False: out of memory. */
 bool trial_data_create(struct trial_data *data, const struct trial *trial);
 void trial_data_destroy(struct trial_data *data);
+void trial_poison(struct trial_data *data); /* the outputs, as they were at first */
 float trial_get(const struct trial_tensor *tensor, int64_t b, int64_t h, int64_t s, int64_t d);
 void trial_set(const struct trial_tensor *tensor, int64_t b, int64_t h, int64_t s, int64_t d, float x);
 
@@ -98,6 +99,9 @@ void trial_device_destroy(struct trial_device *device);
 /* A call at the trial's sizes on these buffers, ready to be enqueued. */
 void trial_device_call(const struct trial_device *device, const clattn_plan *plan, const struct trial *trial,
                        const struct trial_data *data, clattn_call *call);
+/* Puts the host's outputs there: after trial_poison, what a run leaves unwritten shows. */
+bool trial_device_write_outputs(const struct trial_device *device, cl_command_queue queue, const struct trial_data *data,
+                                const char **call, cl_int *code);
 /* Reads the outputs back. False: as above. */
 bool trial_device_read(const struct trial_device *device, cl_command_queue queue, struct trial_data *data, const char **call,
                        cl_int *code);

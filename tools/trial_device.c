@@ -70,6 +70,22 @@ void trial_device_call(const struct trial_device *device, const clattn_plan *pla
         call->scale = trial->scale;
 }
 
+bool trial_device_write_outputs(const struct trial_device *device, cl_command_queue queue, const struct trial_data *data,
+                                const char **call, cl_int *code)
+{
+    const struct trial_tensor *tensors[TRIAL_BUFFERS];
+    tensors_of(data, tensors);
+    for (int i = INPUTS; i < TRIAL_BUFFERS; i++) {
+        if (!device->mems[i])
+            continue;
+        *call = "clEnqueueWriteBuffer";
+        *code = clEnqueueWriteBuffer(queue, device->mems[i], CL_TRUE, 0, bytes_of(tensors[i]), tensors[i]->data, 0, NULL, NULL);
+        if (*code != CL_SUCCESS)
+            return false;
+    }
+    return true;
+}
+
 bool trial_device_read(const struct trial_device *device, cl_command_queue queue, struct trial_data *data, const char **call,
                        cl_int *code)
 {

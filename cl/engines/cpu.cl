@@ -153,10 +153,51 @@ FN void engine_qk(engine *e, const tile *t, int key0, float factor)
     UNROLL for (int j = 0; j < VECTORS; j++) { e->largest[j] = largest[j]; }
 }
 
+#if SCORE_OPTIONS
+/* Whether key `c` of the tile may take part in the sums: it weighs something in some row, or its V is finite, so that 0 times
+ * it is 0. */
+FN int cpu_is_harmless(const engine *e, int key0, int c)
+{
+    elem weight = (elem)(0.0f);
+    for (int j = 0; j < VECTORS; j++) {
+        weight = PICK(e->s[c * VECTORS + j] != (elem)(0.0f), (elem)(1.0f), weight);
+    }
+    int harmless = 1;
+    if (!any_row(weight != (elem)(0.0f))) {
+        const long at = e->v_row0 + (key0 + c) * e->v_seq;
+        for (int d = 0; d < HEAD_DIM_V; d++) {
+            harmless &= fabs(LOAD_V(e->v, at + d * e->v_dim)) <= LARGEST;
+        }
+    }
+    return harmless;
+}
+
+/* Runs of keys between those that a mask or a bias hides from every row and whose V is not finite. */
+FN void engine_pv(engine *e, const tile *t, int key0, const elem *alpha)
+{
+    elem factor[VECTORS];
+    int begin = max(t->key_begin - key0, 0);
+    for (int j = 0; j < VECTORS; j++) {
+        factor[j] = alpha[j];
+    }
+    do {
+        int end = begin;
+        while (end < e->columns && cpu_is_harmless(e, key0, end)) {
+            end++;
+        }
+        cpu_add_values(e, key0, begin, end, factor);
+        for (int j = 0; j < VECTORS; j++) {
+            factor[j] = (elem)(1.0f);
+        }
+        begin = end + 1;
+    } while (begin < e->columns);
+}
+#else
 FN void engine_pv(engine *e, const tile *t, int key0, const elem *alpha)
 {
     cpu_add_values(e, key0, max(t->key_begin - key0, 0), e->columns, alpha);
 }
+#endif
 
 FN void engine_fold_max(engine *e, elem *x) { (void)e, (void)x; }
 FN void engine_fold_sum(engine *e, elem *x) { (void)e, (void)x; }

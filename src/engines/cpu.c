@@ -82,7 +82,8 @@ static void defines(const struct facts *facts, const clattn_problem *problem, co
     const int keys = products(config), lanes = config->block_m / config->rows_per_item;
     cla_text_add(out, "#define COLUMNS %d\n", in_place ? keys : keys == 8 && lanes >= 8 ? 8 : 4);
     cla_text_add(out, "#define KEYS %d\n#define KV_IN_PLACE %d\n", keys, in_place);
-    cla_text_add(out, "#define LANES %d\n#define PAIR_TILES\n#define VECTORS %d\n", lanes, config->rows_per_item);
+    cla_text_add(out, "#define LANES %d\n#define PAIR_TILES\n#define TRIMS_KEYS\n#define VECTORS %d\n", lanes,
+                 config->rows_per_item);
 }
 
 const struct engine cla_engine_cpu = {

@@ -81,7 +81,7 @@ static void wrong_options_are_named(void **state)
     REFUSED("problem.scores.kind", p.scores.kind = (clattn_scores_kind)5);
     REFUSED("problem.scores.kind", p.scores.kind = (clattn_scores_kind)-1);
     REFUSED("problem.scores.first_head", p.scores.first_head = -1);
-    REFUSED("problem.scores.first_head", p.scores.first_head = 7);
+    REFUSED("problem.scores.first_head", p.scores.first_head = 6);
     REFUSED("problem.scores.heads", p.scores.heads = -1);
     REFUSED("problem.scores.heads", p.scores.heads = 7);
     REFUSED("problem.scores.heads", (p.scores.first_head = 5, p.scores.heads = 2));

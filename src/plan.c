@@ -5,6 +5,7 @@
 #include "choose.h"
 #include "kernel_text.h"
 #include "problem.h"
+#include "queue.h"
 #include "slice.h"
 #include "workspace.h"
 
@@ -251,6 +252,7 @@ clattn_status clattn_plan_create(clattn_context *context, const clattn_problem *
     if (!context || !out)
         return cla_fail(error, CLATTN_INVALID_ARGUMENT, context ? "plan" : "context", "%s is NULL",
                         context ? "plan" : "context");
+    TRY(cla_check_alive(context, error));
     TRY(take_options(given, &options, error));
     TRY_GOTO(allocate(context, &plan, error));
     TRY_GOTO(cla_problem_take(problem, &plan->problem, error));

@@ -60,18 +60,22 @@ static void tell(const struct work *w, const struct lane *lane, const char *what
 
 /* ---------------------------------------------------------------------------------------------------------------- lanes */
 
-/* In a context of its own, so that its build time does not hang on what was measured before. */
+/* In a context of its own and without the library's cache on disk, so that its build time does not hang on what was measured
+ * before. */
 static bool make_plan(struct work *w, const char *engine, struct lane *lane)
 {
     struct bench_result *r = lane->result;
+    clattn_context_options context_options;
     clattn_plan_options options;
     clattn_error error;
     clattn_context *const shared = w->bench->session->context;
     clattn_error_init(&error);
+    clattn_context_options_init(&context_options);
+    context_options.cache_off = true;
     clattn_plan_options_init(&options);
     options.engine = engine;
-    clattn_status status =
-        clattn_context_create(clattn_context_cl(shared), clattn_context_device(shared), NULL, &lane->context, &error);
+    clattn_status status = clattn_context_create(clattn_context_cl(shared), clattn_context_device(shared), &context_options,
+                                                 &lane->context, &error);
     const double start = clock_seconds();
     if (status == CLATTN_SUCCESS)
         status = clattn_plan_create(lane->context, &w->out->trial.problem, &options, &lane->plan, &error);

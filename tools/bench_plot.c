@@ -77,8 +77,8 @@ static void draw_bar(FILE *out, int y, const struct bench_report *report, const 
     }
     svg_rect(out, LEFT, y, length > 0 ? length : 1, BAR, colour_of(r->engine));
     if (ratios)
-        used = snprintf(label, sizeof label, "%.2fx   ", bench_ratio(entry, r));
-    snprintf(label + used, sizeof label - (size_t)used, "%.4g ms   %.*f %s", 1e3 * r->median, rate < 10 * unit ? 2 : 0,
+        used = snprintf(label, sizeof label, "%.2fx, ", bench_ratio(entry, r));
+    snprintf(label + used, sizeof label - (size_t)used, "%.4g ms, %.*f %s", 1e3 * r->median, rate < 10 * unit ? 2 : 0,
              rate / unit, unit == 1e12 ? "TFLOP/s" : "GFLOP/s");
     svg_text(out, LEFT + length + 8, y + 12, "class=\"s\"", label);
 }

@@ -34,6 +34,7 @@ struct options {
     struct cli_list shapes, engines;
     double warmup_ms, min_ms;
     int64_t flush;
+    bool no_peak;
 };
 
 struct progress {
@@ -146,10 +147,9 @@ static int measure_all(struct bench *bench, const struct options *o, struct benc
 {
     const bool draws = cli_is_terminal(2), prints = o->json == NULL || strcmp(o->json, "-") != 0;
     struct progress progress = {.count = report->count};
-    int code = CLI_OK;
     if (draws)
         fprintf(stderr, "\rmeasuring what the device can do at best");
-    code = peak_measure(bench->session, &report->peak);
+    int code = o->no_peak ? CLI_OK : peak_measure(bench->session, &report->peak);
     if (draws)
         clear_progress();
     if (code != CLI_OK)
@@ -234,11 +234,13 @@ int cmd_bench(int argc, char **argv)
         {"--min-ms", "N", CLI_REAL, &o.min_ms, "of samples of each (400)"},
         {"--flush", "BYTES", CLI_INTEGER, &o.flush,
          "fill so much device memory before each launch, so that no launch finds\nits input in the cache (0: no fill)"},
+        {"--no-peak", NULL, CLI_FLAG, &o.no_peak, "do not measure the device's peaks, which takes some seconds"},
     };
     const struct cli_command command = {
         .name = "bench",
         .synopsis = "[--shape \"SHAPE\"]... [--engine NAME]... [--device SEL] [--json FILE]\n"
-                    "[--plot FILE.svg] [--warmup-ms N] [--min-ms N] [--flush BYTES]",
+                    "[--plot FILE.svg] [--warmup-ms N] [--min-ms N] [--flush BYTES]\n"
+                    "[--no-peak]",
         .about =
             "Measures how fast a device computes attention: median time on the device's own clock, rate, ratio to the\n"
             "unfused baseline, and how near it comes to the device's peak, which is measured too. Each answer is compared\n"

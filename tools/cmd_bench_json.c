@@ -16,6 +16,15 @@ static void add_text(cJSON *object, const char *name, cl_device_id device, cl_de
         cJSON_AddStringToObject(object, name, text);
 }
 
+/* null where there is no such number. */
+static void add_positive(cJSON *object, const char *name, double value)
+{
+    if (value > 0)
+        cJSON_AddNumberToObject(object, name, value);
+    else
+        cJSON_AddNullToObject(object, name);
+}
+
 static void add_device(cJSON *root, const struct bench_report *report)
 {
     cJSON *object = cJSON_AddObjectToObject(root, "device");
@@ -26,17 +35,9 @@ static void add_device(cJSON *root, const struct bench_report *report)
     add_text(object, "driver", report->device_id, CL_DRIVER_VERSION);
     if (clGetDeviceInfo(report->device_id, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof units, &units, NULL) == CL_SUCCESS)
         cJSON_AddNumberToObject(object, "compute_units", units);
-    cJSON_AddNumberToObject(object, "fma_tflops", 1e-12 * report->peak.fma);
-    cJSON_AddNumberToObject(object, "read_gbytes_per_s", 1e-9 * report->peak.read);
-    cJSON_AddNumberToObject(object, "copy_gbytes_per_s", 1e-9 * report->peak.copy);
-}
-
-static void add_positive(cJSON *object, const char *name, double value)
-{
-    if (value > 0)
-        cJSON_AddNumberToObject(object, name, value);
-    else
-        cJSON_AddNullToObject(object, name);
+    add_positive(object, "fma_tflops", 1e-12 * report->peak.fma);
+    add_positive(object, "read_gbytes_per_s", 1e-9 * report->peak.read);
+    add_positive(object, "copy_gbytes_per_s", 1e-9 * report->peak.copy);
 }
 
 static void add_times(cJSON *object, const struct bench_result *r)

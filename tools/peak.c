@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { REPEATS = 5, CPU_GROUPS = 4, GPU_GROUPS = 64, GPU_WORK_GROUP = 256, ACCUMULATORS = 12 };
+enum { REPEATS = 8, CPU_GROUPS = 4, GPU_GROUPS = 64, GPU_WORK_GROUP = 256, ACCUMULATORS = 12 };
 
 /* V is the vector type, FMA the multiply-add. The accumulators tend to y / (1 - x), so that no number becomes subnormal. A
  * group works on one stretch of memory, its items side by side. */
@@ -119,12 +119,36 @@ static int measure_fma(const struct meter *m, cl_kernel kernel, int width)
 
 /* ----------------------------------------------------------------------------------------------------------------- memory */
 
-static int measure_memory(const struct meter *m, cl_kernel kernel, int width, double passes, double *rate)
+static void set_memory_args(const struct meter *m, cl_kernel kernel, int width, size_t bytes)
 {
-    const cl_ulong count = m->bytes / sizeof(float) / (size_t)width;
+    const cl_ulong count = bytes / sizeof(float) / (size_t)width;
     clSetKernelArg(kernel, 0, sizeof m->in, &m->in);
     clSetKernelArg(kernel, 1, sizeof m->out, &m->out);
     clSetKernelArg(kernel, 2, sizeof count, &count);
+}
+
+/* A device that would be busy too long with so much memory (a simulator) is given less. */
+static int bear_bytes(struct meter *m, cl_kernel kernel, int width)
+{
+    for (size_t bytes = (size_t)1 << 20; bytes < m->bytes; bytes *= 4) {
+        double seconds = 0;
+        set_memory_args(m, kernel, width, bytes);
+        int code = launch(m, kernel, &seconds); /* the first of all may hold the device's own compiling */
+        code = code != CLI_OK ? code : launch(m, kernel, &seconds);
+        if (code != CLI_OK)
+            return code;
+        if (seconds > 0.1)
+            m->bytes = bytes;
+    }
+    return CLI_OK;
+}
+
+static int measure_memory(struct meter *m, cl_kernel kernel, int width, double passes, double *rate)
+{
+    const int code = bear_bytes(m, kernel, width);
+    if (code != CLI_OK)
+        return code;
+    set_memory_args(m, kernel, width, m->bytes);
     return best_rate(m, kernel, passes * (double)m->bytes, rate);
 }
 
@@ -145,7 +169,7 @@ static int measure_copy_command(const struct meter *m)
 /* ----------------------------------------------------------------------------------------------------------------- kernels */
 
 /* One kernel for one vector width; each is created only when it is measured, since some devices compile it then. */
-static int with_kernel(const struct meter *m, cl_program program, const char *name, int width)
+static int with_kernel(struct meter *m, cl_program program, const char *name, int width)
 {
     cl_int code;
     cl_kernel kernel = clCreateKernel(program, name, &code);
@@ -162,7 +186,7 @@ static int with_kernel(const struct meter *m, cl_program program, const char *na
     return result;
 }
 
-static int with_width(const struct meter *m, int width, bool memory_too)
+static int with_width(struct meter *m, int width, bool memory_too)
 {
     static const char *const names[] = {"multiply_add", "read", "copy"};
     const char *text = kernels;

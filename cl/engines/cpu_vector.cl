@@ -2,6 +2,13 @@
  * What the cpu engines do with whole vectors: exp2, tanh, loads and stores, transposition of Q and O. Included once, by an
  * engine.
  */
+/* What runs once a tile stays a loop: unrolled and vectorised it took as long to compile as all the rest. */
+#ifdef __clang__
+#define ROLLED _Pragma("clang loop vectorize(disable) interleave(disable) unroll(disable)")
+#else
+#define ROLLED
+#endif
+
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
 
@@ -71,7 +78,7 @@ FN elem cpu_tanh(elem x)
 /* y = x transposed in part: log2(LANES) of these steps make the whole transposition. */
 FN void interleave_halves(elem *y, const elem *x)
 {
-    UNROLL for (int i = 0; i < LANES / 2; i++)
+    ROLLED for (int i = 0; i < LANES / 2; i++)
     {
         y[2 * i].even = x[i].lo;
         y[2 * i].odd = x[i + LANES / 2].lo;
@@ -90,7 +97,7 @@ FN void transpose_vectors(elem *x)
     return;
 #elif LANES == 8
     interleave_halves(y, x);
-    UNROLL for (int i = 0; i < LANES; i++) { x[i] = y[i]; }
+    ROLLED for (int i = 0; i < LANES; i++) { x[i] = y[i]; }
 #else
     interleave_halves(y, x);
     interleave_halves(x, y);
@@ -100,22 +107,23 @@ FN void transpose_vectors(elem *x)
 /* Q of the tile, transposed. Rows past the last one repeat it; they are not stored. */
 FN void cpu_load_q(engine *e, const tile *t, const launch_args *a, __global const void *q)
 {
-    for (int j = 0; j < VECTORS; j++) {
+    ROLLED for (int j = 0; j < VECTORS; j++)
+    {
         long at[LANES];
-        for (int i = 0; i < LANES; i++) {
-            at[i] = tile_row_offset(t, a->q, min(t->row0 + j * LANES + i, t->rows - 1));
-        }
+        ROLLED for (int i = 0; i < LANES; i++) { at[i] = tile_row_offset(t, a->q, min(t->row0 + j * LANES + i, t->rows - 1)); }
         int d = 0;
         if (a->q.dim == 1) {
             for (; d + LANES <= HEAD_DIM; d += LANES) {
                 elem x[LANES];
-                UNROLL for (int i = 0; i < LANES; i++) { x[i] = LOAD_Q_VECTOR(q, at[i] + d); }
+                ROLLED for (int i = 0; i < LANES; i++) { x[i] = LOAD_Q_VECTOR(q, at[i] + d); }
                 transpose_vectors(x);
-                UNROLL for (int i = 0; i < LANES; i++) { e->q[(d + i) * VECTORS + j] = x[i]; }
+                ROLLED for (int i = 0; i < LANES; i++) { e->q[(d + i) * VECTORS + j] = x[i]; }
             }
         }
-        for (; d < HEAD_DIM; d++) {
-            for (int i = 0; i < LANES; i++) {
+        ROLLED for (; d < HEAD_DIM; d++)
+        {
+            ROLLED for (int i = 0; i < LANES; i++)
+            {
                 ((float *)e->q)[(d * VECTORS + j) * LANES + i] = LOAD_Q(q, at[i] + d * a->q.dim);
             }
         }
@@ -127,26 +135,20 @@ FN void cpu_store_rows(engine *e, const tile *t, const launch_args *a, int r, __
 {
     const int row0 = t->row0 + r * LANES, rows = min(LANES, t->rows - row0);
     long at[LANES];
-    for (int i = 0; i < rows; i++) {
-        at[i] = tile_row_offset(t, a->o, row0 + i);
-    }
+    ROLLED for (int i = 0; i < rows; i++) { at[i] = tile_row_offset(t, a->o, row0 + i); }
     int d = 0;
     if (a->o.dim == 1) {
         for (; d + LANES <= HEAD_DIM_V; d += LANES) {
             elem x[LANES];
-            UNROLL for (int i = 0; i < LANES; i++) { x[i] = e->o[(d + i) * VECTORS + r]; }
+            ROLLED for (int i = 0; i < LANES; i++) { x[i] = e->o[(d + i) * VECTORS + r]; }
             transpose_vectors(x);
-            if (rows == LANES) {
-                UNROLL for (int i = 0; i < LANES; i++) { STORE_O_VECTOR(x[i], o, at[i] + d); }
-            } else {
-                for (int i = 0; i < rows; i++) {
-                    STORE_O_VECTOR(x[i], o, at[i] + d);
-                }
-            }
+            ROLLED for (int i = 0; i < rows; i++) { STORE_O_VECTOR(x[i], o, at[i] + d); }
         }
     }
-    for (; d < HEAD_DIM_V; d++) {
-        for (int i = 0; i < rows; i++) {
+    ROLLED for (; d < HEAD_DIM_V; d++)
+    {
+        ROLLED for (int i = 0; i < rows; i++)
+        {
             STORE_O(((const float *)e->o)[(d * VECTORS + r) * LANES + i], o, at[i] + d * a->o.dim);
         }
     }

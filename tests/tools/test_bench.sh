@@ -47,6 +47,15 @@ equals "rates that follow from the median" "$(awk -v ms="$median" -v rate="$(num
 expect 0 "</svg>" tail -n 1 bench.svg
 equals 2 "$(grep -c 'height="16"' bench.svg)"
 
+# From here on without the peaks.
+bench="$bench --no-peak"
+expect 0 '"fma_tflops":	null' $bench --shape "h2 q5 k7 d8" --engine reference --json -
+
+# A first start builds, whatever cache the user has; a named one serves the second start.
+expect 0 '"builds":	1' $bench --shape "h2 q5 k7 d8" --engine reference --json -
+expect 0 '"builds":	1' env CLATTN_CACHE= CLATTN_CACHE_DIR="$scratch/cache" $bench --shape "h2 q5 k7 d8" --engine reference --json -
+expect 0 '"builds":	0' env CLATTN_CACHE= CLATTN_CACHE_DIR="$scratch/cache" $bench --shape "h2 q5 k7 d8" --engine reference --json -
+
 # Causal counts visible pairs only; JSON to standard output; a fill between launches; an engine that declines is no failure.
 expect 0 "not measured: UNSUPPORTED" env CLATTN_DEVICE_OVERRIDE=max_work_group=1,local_mem=0 \
     $bench --shape "h2 q4 d8 causal" --engine simt --engine reference --flush 4096

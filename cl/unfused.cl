@@ -10,7 +10,7 @@ typedef struct {
     int batch, head, row0, rows;
     int low, high, offset;
     int queries, keys;
-    int q_rows, k_rows; /* rows of the sequence in memory: those of a packed one end with it, others at the end of the tensor */
+    int q_rows, kv_rows; /* rows of the sequence in memory, its lengths or more */
     long q_start, kv_start;
 } block;
 
@@ -31,8 +31,8 @@ FN void block_decode(block *b, const launch_args *a, const option_data *options,
     b->offset = t.offset;
     b->queries = t.q_length;
     b->keys = t.kv_length;
-    b->q_rows = a->starts_type ? t.q_length : a->seq_q;
-    b->k_rows = a->starts_type ? t.kv_length : a->seq_kv;
+    b->q_rows = t.q_rows;
+    b->kv_rows = t.kv_rows;
     b->q_start = t.q_start;
     b->kv_start = t.kv_start;
 }
@@ -166,7 +166,7 @@ FN elem score_of(elem product, const launch_args *a, const option_data *o, const
         *out = s;
     }
     if (a->starts_type) { /* past a packed sequence's end there is nothing to multiply */
-        *out = PICK((keys < (index)(b->k_rows)) & (index)(query < b->q_rows ? -1 : 0), *out, (elem)(-INFINITY));
+        *out = PICK((keys < (index)(b->kv_rows)) & (index)(query < b->q_rows ? -1 : 0), *out, (elem)(-INFINITY));
     }
     return s;
 }
@@ -191,7 +191,7 @@ __kernel __attribute__((reqd_work_group_size(WORK_GROUP, 1, 1))) void unfused_sc
     for (int d = 0; d < HEAD_DIM; d += DEPTH) {
         const int depth = min(DEPTH, HEAD_DIM - d);
         const matrix q = {q_at + d * args.q.dim, args.q.seq, args.q.dim, min(b.rows, b.q_rows - b.row0), depth};
-        const matrix k = {k_at + d * args.k.dim, args.k.seq, args.k.dim, b.k_rows - key0, depth};
+        const matrix k = {k_at + d * args.k.dim, args.k.seq, args.k.dim, b.kv_rows - key0, depth};
         stage_q(AS_FLOATS(left), LEFT_PITCH, 1, rows, ROUND_UP(depth, 4), ALONG(DEPTH), q_data, q, item);
         stage_k(AS_FLOATS(right), 1, RIGHT_PITCH * LANES, BLOCK_N, ROUND_UP(depth, 4), ALONG(DEPTH), k_data, k, item);
         GROUP_BARRIER();

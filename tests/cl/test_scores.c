@@ -55,12 +55,12 @@ static struct sequence sequence_of(int64_t b)
         s.kv_length =
             held(held(integer(KV_STARTS, p->packed.starts, b + 1), 0, p->packed.total_kv) - s.kv_start, 0, t.call.seq_kv);
     }
+    s.q_rows = s.q_length;
+    s.kv_rows = s.kv_length;
     if (p->q_lengths)
         s.q_length = held(integer(Q_LENGTHS, p->q_lengths, b), 0, s.q_length);
     if (p->kv_lengths)
         s.kv_length = held(integer(KV_LENGTHS, p->kv_lengths, b), 0, s.kv_length);
-    s.q_rows = p->packed.starts ? s.q_length : t.call.seq_q;
-    s.kv_rows = p->packed.starts ? s.kv_length : t.call.seq_kv;
     s.offset = p->corner == CLATTN_BOTTOM_RIGHT ? s.kv_length - s.q_length
                : p->offsets                     ? integer(OFFSETS, p->offsets, b)
                : p->corner == CLATTN_EXPLICIT   ? p->offset
@@ -370,7 +370,7 @@ static const struct setup setups[] = {
     {.shape = LONG "offsets=int64 window=3,1"},
     {.shape = BASE "offsets alibi window=-1,4"},
     {.shape = LONG "packed causal=bottom-right"},
-    {.shape = LONG "packed=int64 kv-lengths mask=hqk bias=qk alibi sinks"},
+    {.shape = LONG "packed=int64 kv-lengths q-lengths mask=hqk bias=qk alibi sinks"},
     {.shape =
          LONG "mask=bqk bias=hqk bias-type=fp16 bias-factors alibi sinks softcap=3 kv-lengths window=8,6 corner=bottom-right "
               "score-heads=1,3",

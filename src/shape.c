@@ -317,11 +317,8 @@ static void complete(struct shape *s)
     p->alibi.stride_head = p->alibi.present;
 }
 
-clattn_status clattn_problem_parse(const char *text, clattn_problem *problem, clattn_error *error)
+static clattn_status parse(const char *text, clattn_problem *problem, clattn_error *error)
 {
-    cla_clear(error);
-    if (!text || !problem)
-        return cla_fail(error, CLATTN_INVALID_ARGUMENT, text ? "problem" : "shape", "%s is NULL", text ? "problem" : "shape");
     struct shape s = {.problem = problem};
     clattn_problem_init(problem);
     problem->batch = problem->heads_q = 1;
@@ -336,6 +333,24 @@ clattn_status clattn_problem_parse(const char *text, clattn_problem *problem, cl
                         "the shape lacks %s, as in \"h8 q1024 k1024 d64\"",
                         problem->seq_q < 0 ? "qN (query rows)" : "dN (head_dim)");
     complete(&s);
+    return CLATTN_SUCCESS;
+}
+
+/* The problem is read in full and handed out as far as the caller's struct goes, unless what is cut off says something. */
+clattn_status clattn_problem_parse_sized(const char *text, clattn_problem *problem, size_t size, clattn_error *error)
+{
+    clattn_problem full, fresh;
+    cla_clear(error);
+    if (!text || !problem)
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, text ? "problem" : "shape", "%s is NULL", text ? "problem" : "shape");
+    clattn_problem_init_sized(problem, size);
+    TRY(parse(text, &full, error));
+    clattn_problem_init(&fresh);
+    if (size < sizeof full && memcmp((const char *)&full + size, (const char *)&fresh + size, sizeof full - size) != 0)
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, "shape",
+                        "the shape has options that this program's clattn_problem is too old for");
+    memcpy(problem, &full, size < sizeof full ? size : sizeof full);
+    problem->struct_size = size;
     return CLATTN_SUCCESS;
 }
 
@@ -395,11 +410,14 @@ static void print_options(struct text *text, const clattn_problem *p)
         cla_text_add(text, " score-heads=%" PRId64 ",%" PRId64, p->scores.first_head, p->scores.heads);
 }
 
-clattn_status clattn_problem_print(const clattn_problem *p, char *out, size_t size, size_t *needed)
+clattn_status clattn_problem_print(const clattn_problem *given, char *out, size_t size, size_t *needed)
 {
     struct text text = {0};
-    if (!p)
+    clattn_problem full, *const p = &full;
+    if (!given || given->struct_size < offsetof(clattn_problem, scale))
         return CLATTN_INVALID_ARGUMENT;
+    clattn_problem_init(p);
+    memcpy(p, given, given->struct_size < sizeof *p ? given->struct_size : sizeof *p);
     cla_text_add(&text, "b%" PRId64 " hq%" PRId64 " hkv%" PRId64 " q%" PRId64 " k%" PRId64 " d%" PRId64 " dv%" PRId64, p->batch,
                  p->heads_q, p->heads_kv, p->seq_q, p->seq_kv, p->head_dim_qk, p->head_dim_v);
     if (p->q.type == p->k.type && p->q.type == p->v.type && p->q.type == p->o.type)

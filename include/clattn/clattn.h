@@ -291,7 +291,12 @@ CLATTN_API void clattn_problem_set_layout(clattn_problem *problem, clattn_layout
  *     "b2 hq8 hkv2 q37 k53 d64 dv64 fp16 causal=bottom-right"
  * Missing parts: b1, hq1, hkv = hq, k = q, dv = d, fp32. The problem is initialised and laid out BHSD. docs/semantics.md has
  * the grammar. Errors: INVALID_ARGUMENT, with the word that is wrong as the field. */
-CLATTN_API clattn_status clattn_problem_parse(const char *shape, clattn_problem *problem, clattn_error *error);
+CLATTN_API clattn_status clattn_problem_parse_sized(const char *shape, clattn_problem *problem, size_t size,
+                                                    clattn_error *error);
+static inline clattn_status clattn_problem_parse(const char *shape, clattn_problem *problem, clattn_error *error)
+{
+    return clattn_problem_parse_sized(shape, problem, sizeof *problem, error);
+}
 CLATTN_API clattn_status clattn_problem_print(const clattn_problem *problem, char *text, size_t size, size_t *needed);
 
 /* The standard ALiBi slopes of `heads` query heads (Press et al., arXiv:2108.12409, section 3): 2^(-8 i / n) for i = 1 ... n

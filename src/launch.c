@@ -122,7 +122,7 @@ void cla_launch_args(const clattn_problem *p, const struct config *config, const
     set_classes(p, config, call, args);
     args->has_lse = p->lse.present;
     args->scores_kind = (int32_t)p->scores.kind;
-    args->score_head = (int32_t)p->scores.first_head;
+    args->score_head = (int32_t)p->score_heads.first;
     args->score_heads = (int32_t)cla_score_heads(p);
     args->scores_only = config->scores_only;
     args->scale = call->scale;

@@ -42,12 +42,17 @@ static void lay_out(clattn_tensor *tensor, clattn_layout layout, int64_t batch, 
     tensor->stride_batch = times(layout == CLATTN_SBHD ? heads : times(heads, seq), dim);
 }
 
+int64_t cla_score_heads(const clattn_problem *p)
+{
+    return p->score_heads.count ? p->score_heads.count : p->heads_q - p->score_heads.first;
+}
+
 void clattn_problem_set_layout(clattn_problem *p, clattn_layout layout)
 {
     /* A program built against an older header has no options behind `scores`. */
     if (!p || p->struct_size < offsetof(clattn_problem, softcap))
         return;
-    const bool packed = p->struct_size >= sizeof *p && is_packed(p);
+    const bool packed = p->struct_size >= offsetof(clattn_problem, score_heads) && is_packed(p);
     const int64_t batch = packed ? 1 : p->batch;
     const int64_t seq_q = packed ? p->packed.total_q : p->seq_q, seq_kv = packed ? p->packed.total_kv : p->seq_kv;
     lay_out(&p->q, layout, batch, p->heads_q, seq_q, p->head_dim_qk);
@@ -61,12 +66,7 @@ void clattn_problem_set_layout(clattn_problem *p, clattn_layout layout)
     p->scores.stride_seq_kv = 1;
     p->scores.stride_seq_q = p->seq_kv;
     p->scores.stride_head = times(p->seq_q, p->seq_kv);
-    p->scores.stride_batch = times(times(cla_score_heads(p), p->seq_q), p->seq_kv);
-}
-
-int64_t cla_score_heads(const clattn_problem *p)
-{
-    return p->scores.heads ? p->scores.heads : p->heads_q - p->scores.first_head;
+    p->scores.stride_batch = times(times(p->struct_size >= sizeof *p ? cla_score_heads(p) : p->heads_q, p->seq_q), p->seq_kv);
 }
 
 const char *cla_type_name(clattn_type type)
@@ -183,8 +183,8 @@ static clattn_status check_scores(const clattn_problem *p, clattn_error *error)
                         (int)p->scores.kind);
     if (p->scores.kind == CLATTN_SCORES_NONE)
         return CLATTN_SUCCESS;
-    TRY(check_size("problem.scores.first_head", p->scores.first_head, 0, p->heads_q > 0 ? p->heads_q - 1 : 0, error));
-    return check_size("problem.scores.heads", p->scores.heads, 0, p->heads_q - p->scores.first_head, error);
+    TRY(check_size("problem.score_heads.first", p->score_heads.first, 0, p->heads_q > 0 ? p->heads_q - 1 : 0, error));
+    return check_size("problem.score_heads.count", p->score_heads.count, 0, p->heads_q - p->score_heads.first, error);
 }
 
 static clattn_status check_integer(const char *field, clattn_integer type, clattn_error *error)

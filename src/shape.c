@@ -236,8 +236,8 @@ static clattn_status take_scores(struct shape *s, const char *word, size_t lengt
             }
         return refuse(error, word, length, "expected raw, softcap, bias, softmax or none behind =");
     }
-    if (!has_prefix(word, length, "score-heads=", &rest) || !comma || !read_number(rest, comma, &p->scores.first_head) ||
-        !read_number(comma + 1, end, &p->scores.heads))
+    if (!has_prefix(word, length, "score-heads=", &rest) || !comma || !read_number(rest, comma, &p->score_heads.first) ||
+        !read_number(comma + 1, end, &p->score_heads.count))
         return refuse(error, word, length, "expected score-heads=FIRST,COUNT in query heads, a count of 0 for the rest");
     return CLATTN_SUCCESS;
 }
@@ -406,8 +406,8 @@ static void print_options(struct text *text, const clattn_problem *p)
     cla_text_add(text, "%s%s%s", p->alibi.present ? " alibi" : "", p->sinks ? " sinks" : "", p->lse.present ? " lse" : "");
     if (p->scores.kind > CLATTN_SCORES_NONE && p->scores.kind <= CLATTN_SCORES_SOFTMAX)
         cla_text_add(text, " scores=%s", score_names[p->scores.kind]);
-    if (p->scores.first_head || p->scores.heads)
-        cla_text_add(text, " score-heads=%" PRId64 ",%" PRId64, p->scores.first_head, p->scores.heads);
+    if (p->score_heads.first || p->score_heads.count)
+        cla_text_add(text, " score-heads=%" PRId64 ",%" PRId64, p->score_heads.first, p->score_heads.count);
 }
 
 clattn_status clattn_problem_print(const clattn_problem *given, char *out, size_t size, size_t *needed)

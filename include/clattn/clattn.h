@@ -241,9 +241,8 @@ typedef struct clattn_problem {
         bool present;
         int64_t stride_batch, stride_head, stride_seq;
     } lse;
-    struct { /* fp32, element (b, h - first_head, i, j) over query heads */
+    struct { /* fp32, element (b, h - score_heads.first, i, j) over query heads */
         clattn_scores_kind kind;
-        int64_t first_head, heads; /* which query heads; heads 0: all from first_head on */
         int64_t stride_batch, stride_head, stride_seq_q, stride_seq_kv;
     } scores;
 
@@ -277,6 +276,9 @@ typedef struct clattn_problem {
                                   are the longest lengths: queries past them are not computed, keys past them not seen */
         int64_t total_q, total_kv; /* rows of the packed tensors */
     } packed;
+    struct {
+        int64_t first, count; /* query heads that scores are wanted of; count 0: all from the first on */
+    } score_heads;
 } clattn_problem;
 
 /* All sizes 0, all types fp32, scale unset, no option. */

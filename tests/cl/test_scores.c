@@ -124,8 +124,8 @@ static void near(double got, double want, const char *what, int64_t b, int64_t h
 static void check_row(const struct sequence *s, int64_t b, int64_t h, int64_t i)
 {
     const clattn_problem *p = &t.p;
-    const int64_t score_head = h - p->scores.first_head, first = p->packed.starts ? 0 : b;
-    const int64_t chosen = p->scores.heads ? p->scores.heads : p->heads_q - p->scores.first_head;
+    const int64_t score_head = h - p->score_heads.first, first = p->packed.starts ? 0 : b;
+    const int64_t chosen = p->score_heads.count ? p->score_heads.count : p->heads_q - p->score_heads.first;
     double largest = p->sinks ? (double)((const float *)t.data[SINKS])[h] : -INFINITY, sum = 0.0;
     for (int64_t j = 0; j < t.call.seq_kv; j++)
         largest = fmax(largest, score(s, b, h, i, j, CLATTN_SCORES_BIAS));
@@ -227,8 +227,8 @@ static void make_inputs(void)
     make_integers(Q_STARTS, p->packed.starts, q_starts, MAX_BATCH + 1);
     make_integers(KV_STARTS, p->packed.starts, kv_starts, MAX_BATCH + 1);
     const int64_t outputs[] = {p->batch * p->heads_q * p->seq_q * p->head_dim_v, p->batch * p->heads_q * p->seq_q,
-                               p->batch * (p->scores.heads ? p->scores.heads : p->heads_q - p->scores.first_head) * p->seq_q *
-                                   p->seq_kv};
+                               p->batch * (p->score_heads.count ? p->score_heads.count : p->heads_q - p->score_heads.first) *
+                                   p->seq_q * p->seq_kv};
     for (int i = 0; i < 3; i++) {
         make(O + i, (size_t)outputs[i], sizeof(float));
         for (int64_t j = 0; j < outputs[i]; j++)

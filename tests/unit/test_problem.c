@@ -80,11 +80,11 @@ static void wrong_options_are_named(void **state)
     REFUSED("problem.corner", p.corner = (clattn_corner)3);
     REFUSED("problem.scores.kind", p.scores.kind = (clattn_scores_kind)5);
     REFUSED("problem.scores.kind", p.scores.kind = (clattn_scores_kind)-1);
-    REFUSED("problem.scores.first_head", p.scores.first_head = -1);
-    REFUSED("problem.scores.first_head", p.scores.first_head = 6);
-    REFUSED("problem.scores.heads", p.scores.heads = -1);
-    REFUSED("problem.scores.heads", p.scores.heads = 7);
-    REFUSED("problem.scores.heads", (p.scores.first_head = 5, p.scores.heads = 2));
+    REFUSED("problem.score_heads.first", p.score_heads.first = -1);
+    REFUSED("problem.score_heads.first", p.score_heads.first = 6);
+    REFUSED("problem.score_heads.count", p.score_heads.count = -1);
+    REFUSED("problem.score_heads.count", p.score_heads.count = 7);
+    REFUSED("problem.score_heads.count", (p.score_heads.first = 5, p.score_heads.count = 2));
 }
 
 static void outputs_must_not_overlap_themselves(void **state)

@@ -165,8 +165,8 @@ static void print_and_parse_again(const clattn_problem *given)
     assert_true(isnan(given->scale) ? isnan(back.scale) : back.scale == given->scale);
     assert_int_equal(back.lse.present, given->lse.present);
     assert_int_equal(back.scores.kind, given->scores.kind);
-    assert_int_equal(back.scores.first_head, given->scores.first_head);
-    assert_int_equal(back.scores.heads, given->scores.heads);
+    assert_int_equal(back.score_heads.first, given->score_heads.first);
+    assert_int_equal(back.score_heads.count, given->score_heads.count);
 }
 
 static void random_problems_read_back(void **state)
@@ -192,8 +192,8 @@ static void random_problems_read_back(void **state)
         problem.offset = (int64_t)(NEXT(2000)) - 1000;
         problem.lse.present = NEXT(2);
         problem.scores.kind = (clattn_scores_kind)NEXT(5);
-        problem.scores.first_head = NEXT(3);
-        problem.scores.heads = NEXT(3);
+        problem.score_heads.first = NEXT(3);
+        problem.score_heads.count = NEXT(3);
         const uint32_t form = NEXT(3), number = NEXT(60000);
         problem.scale = form == 0 ? NAN : form == 1 ? (float)number / 17.0f - 1000.0f : ldexpf((float)number, -60);
         clattn_problem_set_layout(&problem, CLATTN_BHSD);

@@ -8,11 +8,18 @@
 static float o_at(const struct attend *a, int64_t s, int64_t d) { return trial_get(&a->data.o, 0, 0, s, d); }
 static float lse_at(const struct attend *a, int64_t s) { return trial_get(&a->data.lse, 0, 0, s, 0); }
 
-/* A row of numbers along the last axis but one (K, V, Q) or the last one (masks, lists). */
-static void set_list(const struct trial_tensor *t, const float *x, int64_t count)
+/* Numbers in dimension 0 of K or V, one a key; numbers of a mask, one a key. */
+static void set_rows(const struct trial_tensor *t, const float *x, int64_t count)
 {
     for (int64_t i = 0; i < count; i++) {
-        trial_set(t, 0, 0, t->size[3] == 1 ? i : 0, t->size[3] == 1 ? 0 : i, x[i]);
+        trial_set(t, 0, 0, i, 0, x[i]);
+    }
+}
+
+static void set_columns(const struct trial_tensor *t, const float *x, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        trial_set(t, 0, 0, 0, i, x[i]);
     }
 }
 
@@ -152,8 +159,8 @@ static void case_R011_which_kind_of_mask(void **state)
         for (int additive = 0; additive < 2; additive++) {
             struct attend a;
             attend_begin(&a, additive ? "q1 k2 d8 bias=k" : "q1 k2 d8 mask=k");
-            set_list(&a.data.v, v, 2);
-            set_list(additive ? &a.data.bias : &a.data.mask, additive ? bias : mask, 2);
+            set_rows(&a.data.v, v, 2);
+            set_columns(additive ? &a.data.bias : &a.data.mask, additive ? bias : mask, 2);
             if (attend_run(&a, engine)) {
                 assert_true(o_at(&a, 0, 0) == 0.0f);
             }
@@ -182,8 +189,8 @@ static void case_R012_bias_is_not_scaled(void **state)
         for (size_t i = 0; i < COUNT_OF(rows); i++) {
             struct attend a;
             attend_begin(&a, rows[i].shape);
-            set_list(&a.data.k, keys, 2);
-            set_list(&a.data.v, v, 2);
+            set_rows(&a.data.k, keys, 2);
+            set_rows(&a.data.v, v, 2);
             trial_set(&a.data.bias, 0, 0, 0, 0, 0.0f);
             trial_set(&a.data.bias, 0, 0, 0, 1, rows[i].bias);
             if (a.data.bias_factors.count > 0) {
@@ -219,7 +226,7 @@ static void case_R013_alibi(void **state)
         for (size_t i = 0; i < COUNT_OF(shapes); i++) {
             struct attend a;
             attend_begin(&a, shapes[i]);
-            set_list(&a.data.v, ramp, 4);
+            set_rows(&a.data.v, ramp, 4);
             attend_fill(&a.data.alibi, 0.5f);
             if (attend_run(&a, engine)) {
                 assert_near(o_at(&a, a.trial.seq_q - 1, 0), 2.08458, 1e-5);
@@ -286,7 +293,7 @@ static void case_R019_large_negative_numbers(void **state)
         struct attend a;
         attend_begin(&a, "q1 k4 d8 fp16 scale=1 bias=k bias-type=fp16 lse");
         attend_fill(&a.data.q, 1.0f);
-        set_list(&a.data.k, scores, 4);
+        set_rows(&a.data.k, scores, 4);
         for (int64_t j = 0; j < 4; j++) {
             trial_set(&a.data.v, 0, 0, j, 0, (float)j);
         }
@@ -301,7 +308,7 @@ static void case_R019_large_negative_numbers(void **state)
             attend_begin(&a, "q1 k4 d8 bias=k");
             attend_fill(&a.data.bias, hiding[i]);
             trial_set(&a.data.bias, 0, 0, 0, 2, 0.0f);
-            set_list(&a.data.v, scores, 4);
+            set_rows(&a.data.v, scores, 4);
             if (attend_run(&a, engine)) {
                 assert_true(o_at(&a, 0, 0) == -30.0f);
             }
@@ -378,7 +385,7 @@ static void case_R022_softcap_before_masks(void **state)
     {
         struct attend a;
         attend_begin(&a, "q2 k2 d8 softcap=1 causal");
-        set_list(&a.data.v, v, 2);
+        set_rows(&a.data.v, v, 2);
         if (attend_run(&a, engine)) {
             assert_true(o_at(&a, 0, 0) == 1.0f);
             assert_near(o_at(&a, 1, 0), 50.5, 1e-5);

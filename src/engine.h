@@ -59,6 +59,7 @@ extern const struct engine *const cla_engines[];
 extern const size_t cla_engine_count;
 
 extern const struct engine cla_engine_cpu;
+extern const struct engine cla_engine_nv_mma;
 extern const struct engine cla_engine_reference;
 extern const struct engine cla_engine_simt;
 extern const struct engine cla_engine_unfused;

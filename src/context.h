@@ -25,10 +25,11 @@ struct clattn_context {
 void cla_log(const clattn_context *context, clattn_log_level level, const char *text);
 
 /* The program for this text, built at its first use and shared from then on; threads that ask for one that is being built wait
- * for it. It lives as long as the context. A text that failed once fails again at once, with the same log. Errors: BUILD_FAILED
- * with device, driver, options and log; OPENCL; OUT_OF_HOST_MEMORY. */
-clattn_status cla_program_get(clattn_context *context, const struct source *source, const char *options, cl_program *program,
-                              clattn_error *error);
+ * for it. It lives as long as the context. A text that failed once fails again at once, with the same log. `target` NULL, or the
+ * architecture of a second stage (src/ptx.h). Errors: BUILD_FAILED with device, driver, options and log; OPENCL;
+ * OUT_OF_HOST_MEMORY. */
+clattn_status cla_program_get(clattn_context *context, const struct source *source, const char *options, const char *target,
+                              cl_program *program, clattn_error *error);
 void cla_programs_free(clattn_context *context);
 
 /* Options that this device needs for its own reasons, and CLATTN_BUILD_OPTIONS from the environment. */

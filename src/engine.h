@@ -26,6 +26,7 @@ struct config {
     int rows_per_item, cols_per_item;
     int depth_chunk;        /* columns of Q and K in local memory at a time */
     int value_chunk;        /* rows of V in local memory at a time */
+    int resident;           /* groups that a launch has at most, each taking tiles in turn; 0: a group a tile */
     int slots;              /* chunks of K or V in local memory at once: 2 while the next is on its way, 1 to save memory */
     int q_resident;         /* 1: Q stays in local memory whole, 0: its chunks come with those of K */
     int vector_k, vector_v; /* elements a load of K and V may take at once: strides and alignment allow it */
@@ -40,6 +41,7 @@ struct engine {
     const char
         *kernel_file; /* the loop: "cl/attention.cl" for every fused engine; NULL: its device half has kernels of its own */
     bool on_request;  /* chosen only when the caller names it */
+    const char *ptx_target; /* NULL, or the architecture for which its program is built a second time (src/ptx.h) */
 
     /* Does it serve this problem on this device? If not, `why` says so in a few words. The problem is valid. */
     bool (*serves)(const struct facts *facts, const clattn_problem *problem, char *why, size_t why_size);
@@ -60,6 +62,7 @@ extern const size_t cla_engine_count;
 
 extern const struct engine cla_engine_cpu;
 extern const struct engine cla_engine_nv_mma;
+extern const struct engine cla_engine_nv_wgmma;
 extern const struct engine cla_engine_reference;
 extern const struct engine cla_engine_simt;
 extern const struct engine cla_engine_unfused;

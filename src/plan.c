@@ -51,7 +51,9 @@ static bool kernel_fits(const clattn_plan *plan, const struct plan_kernel *kerne
     const struct facts *facts = &plan->context->facts;
     size_t limit = 0;
     cl_ulong local = 0;
-    if (clGetKernelWorkGroupInfo(kernel->cl, plan->context->device, CL_KERNEL_WORK_GROUP_SIZE, sizeof limit, &limit, NULL) ==
+    /* A second stage has the assembler fit the registers to the group; what the driver then says (seen: 256 for a group of 384
+     * that runs) knows nothing of that. */
+    if (!plan->config.engine->ptx_target && clGetKernelWorkGroupInfo(kernel->cl, plan->context->device, CL_KERNEL_WORK_GROUP_SIZE, sizeof limit, &limit, NULL) ==
             CL_SUCCESS &&
         limit < work_group)
         return cla_decline(why, why_size, "kernel %s runs with groups of %zu at most here, not %zu", kernel->name, limit,
@@ -99,9 +101,11 @@ static clattn_status try_candidate(clattn_plan *plan, const struct config *confi
     plan->config = *config;
     cla_source_free(&plan->source);
     TRY(cla_kernel_source(&plan->context->facts, &plan->problem, config, &plan->source, error));
-    const clattn_status status = cla_program_get(plan->context, &plan->source, plan->options.data, &program, error);
+    const clattn_status status = cla_program_get(plan->context, &plan->source, plan->options.data,
+                                                 config->engine->ptx_target, &program, error);
     if (status == CLATTN_BUILD_FAILED) {
-        *fits = cla_decline(why, why_size, "does not build");
+        const int first_line = error ? (int)strcspn(error->message, "\n") : 0;
+        *fits = cla_decline(why, why_size, "does not build: %.*s", first_line, error ? error->message : "");
         return CLATTN_SUCCESS;
     }
     if (status == CLATTN_SUCCESS) {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "context.h"
 
+#include "ptx.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,16 +52,11 @@ static clattn_status fail_build(clattn_context *context, cl_int code, const char
     return CLATTN_BUILD_FAILED;
 }
 
-static clattn_status build(clattn_context *context, const struct source *source, const char *options, cl_program *program,
-                           clattn_error *error)
+/* Builds *program, made from source or from a binary, and releases it if that fails. */
+static clattn_status build_program(clattn_context *context, const struct source *source, const char *options,
+                                   cl_program *program, clattn_error *error)
 {
-    const char *text = source->text.data;
-    const size_t length = source->text.length;
-    cl_int code = CL_SUCCESS;
-    *program = clCreateProgramWithSource(context->cl, 1, &text, &length, &code);
-    if (code != CL_SUCCESS)
-        return cla_fail_cl(error, code, "clCreateProgramWithSource");
-    code = clBuildProgram(*program, 1, &context->device, options, NULL, NULL);
+    const cl_int code = clBuildProgram(*program, 1, &context->device, options, NULL, NULL);
     struct text raw = {0}, log = {0};
     read_log(context, *program, &raw);
     cla_source_translate(source, raw.data ? raw.data : "", &log);
@@ -78,6 +75,64 @@ static clattn_status build(clattn_context *context, const struct source *source,
         *program = NULL;
     }
     return status;
+}
+
+/* What the driver made of a program, as bytes. */
+static bool read_binary(cl_program program, struct text *binary)
+{
+    size_t size = 0;
+    if (clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof size, &size, NULL) != CL_SUCCESS || size == 0)
+        return false;
+    unsigned char *bytes = calloc(size, 1);
+    const bool ok = bytes && clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof bytes, &bytes, NULL) == CL_SUCCESS;
+    if (ok)
+        cla_text_append(binary, (const char *)bytes, size);
+    free(bytes);
+    return ok && !binary->failed;
+}
+
+/* The second stage (src/ptx.h): *program gives way to one built from its own text for `target`. */
+static clattn_status retarget(clattn_context *context, const struct source *source, const char *options, const char *target,
+                              cl_program *program, clattn_error *error)
+{
+    struct text binary = {0}, ptx = {0};
+    char why[160] = "the driver gives no binary";
+    const bool ok =
+        read_binary(*program, &binary) && cla_ptx_retarget(binary.data, binary.length, target, &ptx, why, sizeof why);
+    clReleaseProgram(*program);
+    *program = NULL;
+    cla_text_free(&binary);
+    clattn_status status = CLATTN_SUCCESS;
+    if (!ok) {
+        status = cla_fail(error, CLATTN_BUILD_FAILED, "", "second stage for %s: %s", target, why);
+    } else {
+        const unsigned char *bytes = (const unsigned char *)ptx.data;
+        const size_t size = ptx.length + 1;
+        cl_int code = CL_SUCCESS;
+        *program = clCreateProgramWithBinary(context->cl, 1, &context->device, &size, &bytes, NULL, &code);
+        if (code == CL_SUCCESS)
+            status = build_program(context, source, options, program, error);
+        else
+            status = cla_fail(error, CLATTN_BUILD_FAILED, "", "second stage for %s: clCreateProgramWithBinary: %s", target,
+                              cla_cl_name(code));
+    }
+    cla_text_free(&ptx);
+    return status;
+}
+
+static clattn_status build(clattn_context *context, const struct source *source, const char *options, const char *target,
+                           cl_program *program, clattn_error *error)
+{
+    const char *text = source->text.data;
+    const size_t length = source->text.length;
+    cl_int code = CL_SUCCESS;
+    *program = clCreateProgramWithSource(context->cl, 1, &text, &length, &code);
+    if (code != CL_SUCCESS) {
+        *program = NULL;
+        return cla_fail_cl(error, code, "clCreateProgramWithSource");
+    }
+    TRY(build_program(context, source, options, program, error));
+    return target ? retarget(context, source, options, target, program, error) : CLATTN_SUCCESS;
 }
 
 /* With the lock held. */
@@ -127,12 +182,12 @@ static void settle(clattn_context *context, struct program *entry, clattn_status
 }
 
 static clattn_status build_entry(clattn_context *context, struct program *entry, const struct source *source,
-                                 const char *options, cl_program *program, clattn_error *error)
+                                 const char *options, const char *target, cl_program *program, clattn_error *error)
 {
     clattn_error failure;
     clattn_error_init(&failure);
     cla_lock_give(&context->lock);
-    const clattn_status status = build(context, source, options, program, &failure);
+    const clattn_status status = build(context, source, options, target, program, &failure);
     cla_lock_take(&context->lock);
     entry->cl = *program;
     entry->failure = failure;
@@ -146,7 +201,7 @@ static clattn_status build_entry(clattn_context *context, struct program *entry,
 }
 
 static clattn_status get_locked(clattn_context *context, const char *key, const struct source *source, const char *options,
-                                cl_program *program, clattn_error *error)
+                                const char *target, cl_program *program, clattn_error *error)
 {
     struct program *entry;
     while ((entry = find(context, key)) && entry->state == PROGRAM_BUILDING)
@@ -155,7 +210,7 @@ static clattn_status get_locked(clattn_context *context, const char *key, const 
         entry = new_entry(context, key);
         if (!entry)
             return cla_fail(error, CLATTN_OUT_OF_HOST_MEMORY, "", "out of host memory while building a kernel");
-        return build_entry(context, entry, source, options, program, error);
+        return build_entry(context, entry, source, options, target, program, error);
     }
     *program = entry->cl;
     if (entry->state == PROGRAM_FAILED) {
@@ -169,8 +224,8 @@ static clattn_status get_locked(clattn_context *context, const char *key, const 
     return CLATTN_SUCCESS;
 }
 
-clattn_status cla_program_get(clattn_context *context, const struct source *source, const char *options, cl_program *program,
-                              clattn_error *error)
+clattn_status cla_program_get(clattn_context *context, const struct source *source, const char *options, const char *target,
+                              cl_program *program, clattn_error *error)
 {
     struct text key = {0};
     cla_text_add(&key, "%s\n", options);
@@ -180,7 +235,7 @@ clattn_status cla_program_get(clattn_context *context, const struct source *sour
         return cla_fail(error, CLATTN_OUT_OF_HOST_MEMORY, "", "out of host memory while building a kernel");
     }
     cla_lock_take(&context->lock);
-    const clattn_status status = get_locked(context, key.data, source, options, program, error);
+    const clattn_status status = get_locked(context, key.data, source, options, target, program, error);
     cla_lock_give(&context->lock);
     cla_text_free(&key);
     return status;

@@ -67,12 +67,15 @@ typedef struct {
     __local uchar *seen;
     nv_matrix k, v;
     int row, col;
+    float late; /* the factor of S that is not yet in it */
     uint q_at, k_at, v_at; /* where this work-item's part of an operand lies in Q, in a slot of K, of V */
     int turn;
     int hides; /* an option can hide a key from every row */
     float s[M_TILES][S_TILES][4];
     float o[M_TILES][O_TILES][4];
 } engine;
+
+#include "cl/engines/nv_rows.cl"
 
 #define K_PLACE(e, slot) ((e)->local_memory + Q_SIZE + (slot)*K_SIZE)
 #define V_PLACE(e, slot) ((e)->local_memory + Q_SIZE + SLOTS * K_SIZE + (slot)*V_SIZE)
@@ -149,10 +152,7 @@ FN void engine_qk(engine *e, const tile *t, int key0, float factor)
             }
         }
     }
-    FOR_ROWS(r)
-    {
-        FOR_S_COLS(c) { S_GET(e, r, c) *= factor; }
-    }
+    scale_scores(e, factor);
 }
 
 #if SCORE_OPTIONS
@@ -227,24 +227,3 @@ FN void engine_pv(engine *e, const tile *t, int key0, const elem *alpha)
     }
     e->turn ^= SLOTS - 1;
 }
-
-/* The four work-items of a row. */
-FN void engine_fold_max(engine *e, elem *x)
-{
-    (void)e;
-    UNROLL for (int bits = 1; bits < 4; bits *= 2)
-    {
-        FOR_ROWS(r) { x[r] = LARGER(x[r], ptx_neighbour(x[r], bits)); }
-    }
-}
-FN void engine_fold_sum(engine *e, elem *x)
-{
-    (void)e;
-    UNROLL for (int bits = 1; bits < 4; bits *= 2)
-    {
-        FOR_ROWS(r) { x[r] += ptx_neighbour(x[r], bits); }
-    }
-}
-
-#define ENGINE_STORE_ROW(e, t, a, r, o_data) nv_store_row(e, t, a, r, o_data)
-#include "cl/engines/nv_store.cl"

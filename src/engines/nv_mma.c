@@ -35,6 +35,13 @@ static int accumulators(const clattn_problem *problem, const struct shape *s)
 
 enum { MAX_ACCUMULATORS = 192, MAX_HEAD_DIM = 256 };
 
+/* Rows that a tile of one head, or of heads that share keys, can have at all. */
+static int64_t rows_at_most(const clattn_problem *problem)
+{
+    const int64_t group = problem->heads_kv > 0 ? problem->heads_q / problem->heads_kv : 1;
+    return problem->seq_q * (group > 0 ? group : 1);
+}
+
 /* Two groups on a compute unit hide each other's softmax: what leaves room for one only comes last. */
 static bool is_alone(const struct facts *facts, size_t bytes) { return bytes + 1024 > facts->local_mem_static / 2; }
 
@@ -53,6 +60,9 @@ static size_t configs(const struct facts *facts, const clattn_problem *problem, 
                                           .packs_heads = true,
                                           .slots = s->slots};
             if (accumulators(problem, s) > MAX_ACCUMULATORS || config.local_bytes > facts->local_mem_static)
+                continue;
+            /* Few queries, as in decoding: the half of a tall tile would be padding. */
+            if (config.block_m > 64 && rows_at_most(problem) <= 64)
                 continue;
             if (is_alone(facts, config.local_bytes) == (alone == 1) && count < CLA_MAX_CONFIGS)
                 list[count++] = config;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The loop of nv_wgmma: one warp-group loads ahead, the others compute. A group takes tiles in turn, so that loads of the next
- * tile run beside the last products of this one.
+ * The loop of nv_wgmma: one warp-group loads ahead, the others compute. A group takes one tile after another, so that loads of
+ * the next tile run beside the last products of this one. The loader draws the tiles and says with each Q which it is.
  *
  *        consumer, block j      start S_j = Q K_j^T, start O += P_(j-1) V_(j-1); when S_j is there: scores, softmax; when O is
  *                               there: O *= alpha; pack P_j
@@ -86,13 +86,12 @@ FN void weigh(engine *e, const span *keys, const launch_args *a, const option_da
 }
 
 /* One tile with keys. `block` counts the blocks of all tiles: its bits say which slot and which turn of its barriers. */
-FN void consume_tile(engine *e, const span *keys, const launch_args *a, const option_data *b, int tiles, int *block,
-                     float factor, elem *m, elem *l)
+FN void consume_tile(engine *e, const span *keys, const launch_args *a, const option_data *b, int *block, float factor,
+                     elem *m, elem *l)
 {
     elem alpha[S_ROWS];
     int first = 1; /* O has nothing of this tile yet: the product overwrites it */
     int key0 = keys->key_begin / BLOCK_N * BLOCK_N;
-    barrier_wait(Q_FULL(e), tiles);
     barrier_wait(K_FULL(e, *block & 1), *block >> 1);
     turn_begin();
     wgmma_qk(e, *block & 1);
@@ -133,7 +132,7 @@ FN void consume(engine *e, const launch_args *a, const option_data *b, __global 
                 __global float *workspace)
 {
     const float factor = score_factor(a);
-    int block = 0, tiles = 0;
+    int block = 0;
     span keys;
     e->row = consumer_of() * 64 + (int)get_local_id(0) % 128 / 32 * 16 + (int)get_local_id(0) % 32 / 4;
     e->col = (int)get_local_id(0) % 4 * 2;
@@ -141,12 +140,15 @@ FN void consume(engine *e, const launch_args *a, const option_data *b, __global 
     if (consumer_of() == CONSUMERS - 1) {
         turn_end();
     }
-    for (keys.team = (int)get_group_id(0); keys.team < team_count(a); keys.team += (int)get_num_groups(0)) {
+    for (int tiles = 0;; tiles++) {
         elem m[S_ROWS], l[S_ROWS];
         tile t;
-        if (!tile_decode(&t, a, b, keys.team)) {
-            continue;
+        barrier_wait(Q_FULL(e), tiles);
+        keys.team = ptx_load_int(TEAM_PLACE(e));
+        if (keys.team >= team_count(a)) {
+            break;
         }
+        const int exists = tile_decode(&t, a, b, keys.team);
         keys.key_begin = t.key_begin;
         keys.key_end = t.key_end;
         keys.open_begin = t.open_begin;
@@ -156,11 +158,15 @@ FN void consume(engine *e, const launch_args *a, const option_data *b, __global 
             m[r] = (elem)(-INFINITY);
             l[r] = (elem)(0.0f);
         }
-        if (tile_first_block(&t) < t.key_end) {
-            consume_tile(e, &keys, a, b, tiles++, &block, factor, m, l);
+        if (exists && tile_first_block(&t) < t.key_end) {
+            consume_tile(e, &keys, a, b, &block, factor, m, l);
+        } else {
+            release(Q_EMPTY(e));
         }
-        span_tile(&t, &keys, a, b);
-        store_tile(e, &t, a, b, m, l, o_data, lse_data, workspace);
+        if (exists) {
+            span_tile(&t, &keys, a, b);
+            store_tile(e, &t, a, b, m, l, o_data, lse_data, workspace);
+        }
     }
 }
 

@@ -45,3 +45,9 @@ BUILTIN void vstore_half_rte(float x, size_t i, __global half *p)
     __asm__("cvt.rn.f16.f32 %0, %1;" : "=h"(y) : "f"(x));
     ((__global ushort *)p)[i] = y;
 }
+BUILTIN int atomic_inc(volatile __global int *p)
+{
+    int y;
+    __asm__ volatile("atom.global.add.s32 %0, [%1], 1;" : "=r"(y) : "l"(p) : "memory");
+    return y;
+}

@@ -63,6 +63,14 @@ FN void ptx_store(uint to, uint4 x)
     __asm__ volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" : : "r"(to), "r"(x.x), "r"(x.y), "r"(x.z), "r"(x.w) : "memory");
 }
 
+FN void ptx_store_int(uint to, int x) { __asm__ volatile("st.shared.b32 [%0], %1;" : : "r"(to), "r"(x) : "memory"); }
+FN int ptx_load_int(uint from)
+{
+    int x;
+    __asm__ volatile("ld.shared.b32 %0, [%1];" : "=r"(x) : "r"(from) : "memory");
+    return x;
+}
+
 /* Four matrices of 8 x 8 16-bit elements; work-item i gives the address of row i % 8 of matrix i / 8. */
 FN void ptx_load_matrices(uint *x, uint from)
 {

@@ -9,6 +9,7 @@
 #define V_EMPTY(e, slot) BARRIER(e, 6 + (slot))
 #define Q_FULL(e) BARRIER(e, 8)
 #define Q_EMPTY(e) BARRIER(e, 9)
+#define TEAM_PLACE(e) BARRIER(e, 10)
 #define LOADERS (1 + 2 * CONSUMERS)
 
 FN void barriers_begin(const engine *e)
@@ -20,13 +21,18 @@ FN void barriers_begin(const engine *e)
     BARRIERS_PUBLISH();
 }
 
-/* A launch has at most 2^31 - 1 groups here, and without this loop it would have as many. */
+/* Fits: the host cuts a call with more tiles than one launch may have groups. */
 FN int team_count(const launch_args *a) { return a->q_blocks * a->heads_q * a->batches; }
 
 /* The descriptors lie in the workspace of the call, at multiples of 128 bytes. */
 FN ulong map_place(__global float *workspace, const launch_args *a, int which)
 {
     return (((ulong)(size_t)(workspace + a->workspace) + 127) & ~(ulong)127) + (ulong)(which * 128);
+}
+/* Behind them, how many tiles were drawn beyond the first of each group. */
+FN __global volatile int *drawn_place(__global float *workspace, const launch_args *a)
+{
+    return (__global volatile int *)(size_t)map_place(workspace, a, 3);
 }
 FN int is_aligned(__global const void *data, const tensor_view view)
 {
@@ -86,11 +92,8 @@ FN void source_set(nv_source *s, const launch_args *a, const tile *t, __global c
 }
 
 /* `block` counts the blocks of all tiles, as the consumers do. */
-FN void load_tile(const engine *e, const tile *t, int tiles, int *block, const nv_source *q, const nv_source *k,
-                  const nv_source *v)
+FN void load_blocks(const engine *e, const tile *t, int *block, const nv_source *k, const nv_source *v)
 {
-    barrier_wait(Q_EMPTY(e), tiles + 1);
-    load_rows(q, Q_PLACE(e), Q_FULL(e), t->row0, BLOCK_M, HEAD_DIM);
     for (int key0 = tile_first_block(t); key0 < t->key_end; key0 += BLOCK_N, ++*block) {
         const int slot = *block & 1, turn = (*block >> 1) + 1;
         barrier_wait(K_EMPTY(e, slot), turn);
@@ -100,13 +103,27 @@ FN void load_tile(const engine *e, const tile *t, int tiles, int *block, const n
     }
 }
 
+/* The next tile, the same for all loaders at work. Tiles take turns as groups become free: where the diagonal makes some longer
+ * than others, a fixed deal would leave groups idle at the end. */
+FN int draw_tile(const engine *e, int alone, __global volatile int *drawn)
+{
+    if (get_local_id(0) == 0) {
+        ptx_store_int(TEAM_PLACE(e), (int)get_num_groups(0) + atomic_inc(drawn));
+    }
+    if (!alone) {
+        named_wait(LOADERS, 128);
+    }
+    return ptx_load_int(TEAM_PLACE(e));
+}
+
 FN void load(const engine *e, const launch_args *a, const option_data *b, __global const void *q_data,
              __global const void *k_data, __global const void *v_data, __global float *workspace)
 {
     nv_source q, k, v;
-    int block = 0, tiles = 0;
+    int block = 0;
     /* With every tensor mapped one work-item is enough. */
-    if (is_aligned(q_data, a->q) && is_aligned(k_data, a->k) && is_aligned(v_data, a->v) && get_local_id(0) != 0) {
+    const int alone = is_aligned(q_data, a->q) && is_aligned(k_data, a->k) && is_aligned(v_data, a->v);
+    if (alone && get_local_id(0) != 0) {
         return;
     }
     q.map = map_place(workspace, a, 0);
@@ -115,15 +132,31 @@ FN void load(const engine *e, const launch_args *a, const option_data *b, __glob
     tensor_map_acquire(q.map);
     tensor_map_acquire(k.map);
     tensor_map_acquire(v.map);
-    for (int team = (int)get_group_id(0); team < team_count(a); team += (int)get_num_groups(0)) {
+    int team = (int)get_group_id(0);
+    if (get_local_id(0) == 0) {
+        ptx_store_int(TEAM_PLACE(e), team);
+    }
+    for (int tiles = 0;; tiles++) {
         tile t;
-        if (!tile_decode(&t, a, b, team) || tile_first_block(&t) >= t.key_end) {
+        if (tiles > 0) {
+            barrier_wait(Q_EMPTY(e), tiles + 1);
+            team = draw_tile(e, alone, drawn_place(workspace, a));
+        }
+        if (team >= team_count(a) || !tile_decode(&t, a, b, team) || tile_first_block(&t) >= t.key_end) {
+            /* Nothing to load, but the consumers want to know the tile, or that there is none. */
+            if (get_local_id(0) == 0) {
+                barrier_arrive(Q_FULL(e));
+            }
+            if (team >= team_count(a)) {
+                return;
+            }
             continue;
         }
         source_set(&q, a, &t, q_data, a->q, t.head0, t.q_start, t.rows);
         source_set(&k, a, &t, k_data, a->k, t.kv_head, t.kv_start, t.kv_length);
         source_set(&v, a, &t, v_data, a->v, t.kv_head, t.kv_start, t.kv_length);
-        load_tile(e, &t, tiles++, &block, &q, &k, &v);
+        load_rows(&q, Q_PLACE(e), Q_FULL(e), t.row0, BLOCK_M, HEAD_DIM);
+        load_blocks(e, &t, &block, &k, &v);
     }
 }
 
@@ -160,7 +193,7 @@ FN void map_build(uint map, __global const void *data, const tensor_view view, i
     MAP_SET(map, "fill_mode.shared::cta.b1024.b32 [%0], 0");
 }
 
-/* Three groups of one warp: the descriptors of Q, K and V. */
+/* Three groups of one warp: the descriptors of Q, K and V, and no tile drawn. */
 __kernel __attribute__((reqd_work_group_size(32, 1, 1))) void maps(KERNEL_PARAMETERS)
 {
     __local uint4 words[16];
@@ -170,6 +203,7 @@ __kernel __attribute__((reqd_work_group_size(32, 1, 1))) void maps(KERNEL_PARAME
     own[item] = 0;
     barrier(CLK_LOCAL_MEM_FENCE);
     if (item == 0) {
+        *drawn_place(workspace, &args) = 0;
         const long rows_q = args.starts_type ? args.total_q : args.seq_q;
         const long rows_kv = args.starts_type ? args.total_kv : args.seq_kv;
         if (which == 0) {

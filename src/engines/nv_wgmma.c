@@ -11,7 +11,7 @@ struct shape {
     int consumers, block_n;
 };
 
-static const struct shape shapes[] = {{2, 176}, {2, 128}, {2, 112}, {2, 96}, {2, 80}, {2, 64}};
+static const struct shape shapes[] = {{3, 128}, {3, 96}, {2, 192}, {2, 128}, {2, 112}, {2, 96}, {2, 80}, {2, 64}};
 
 enum {
     MAX_HEAD_DIM = 256,
@@ -118,11 +118,11 @@ static size_t launches(const struct config *config, const struct launch_args *ar
     return 2;
 }
 
-/* The descriptors, at a multiple of their size. */
+/* The descriptors, at a multiple of their size, and a counter. */
 static size_t workspace(const clattn_problem *problem, const struct config *config)
 {
     (void)problem, (void)config;
-    return 4 * MAP_SIZE;
+    return 5 * MAP_SIZE;
 }
 
 const struct engine cla_engine_nv_wgmma = {

@@ -20,15 +20,19 @@ typedef struct {
     long total_q, total_kv; /* rows of the packed tensors */
     long sinks, factors;    /* first elements of these buffers */
     long q_lengths, kv_lengths, q_starts, kv_starts, offsets;
-    long first_team; /* a call cut into several launches starts here */
+    long first_team;              /* a call cut into several launches starts here */
+    long classes;                 /* first byte, in the workspace, of the classes of the mask\'s tiles; -1: there are none */
+    long class_batch, class_head; /* 0 where the batch or the heads share them */
     int corner;
     int batches, heads_q, heads_kv;
     int seq_q, seq_kv;
-    int group;    /* query heads that share one key/value head */
-    int pack;     /* of these, how many lie in one tile's rows, neighbours in the row index; divides group */
-    int q_blocks; /* tiles along the rows of one packed head */
-    int chunk;    /* keys of one chunk, a multiple of BLOCK_N, where a tile's keys are split; 0 otherwise */
-    int chunks;   /* 1 where they are not */
+    int group;      /* query heads that share one key/value head */
+    int pack;       /* of these, how many lie in one tile's rows, neighbours in the row index; divides group */
+    int q_blocks;   /* tiles along the rows of one packed head */
+    int chunk;      /* keys of one chunk, a multiple of BLOCK_N, where a tile's keys are split; 0 otherwise */
+    int chunks;     /* 1 where they are not */
+    int key_blocks; /* of a row of classes */
+    int unused;
     int has_lse, has_scores;
     int mask_columns, bias_columns; /* keys from there on are hidden */
     int has_mask, bias_type, has_slopes, has_sinks, has_factors;
@@ -36,6 +40,11 @@ typedef struct {
     float scale;   /* scores = scale * (q . k); the base-two factor is folded in where it is used */
     float softcap; /* 0: none */
 } launch_args;
+
+/* What a tile of an explicit mask and bias holds: a key that is seen, one that the mask hides, a bias other than 0. */
+#define CLASS_SEEN 1
+#define CLASS_MASKED 2
+#define CLASS_BIASED 4
 
 #define INT32 1
 #define INT64 2

@@ -8,6 +8,9 @@
 #if SPLIT
 #include "cl/merge.cl"
 #endif
+#if PREPASS
+#include "cl/classify.cl"
+#endif
 
 __kernel __attribute__((reqd_work_group_size(WORK_GROUP, 1, 1))) void attention(KERNEL_PARAMETERS)
 {
@@ -25,6 +28,7 @@ __kernel __attribute__((reqd_work_group_size(WORK_GROUP, 1, 1))) void attention(
     if (!tile_decode(&t, &args, &options, team)) {
         return;
     }
+    tile_find_classes(&t, &args, workspace);
     const float factor = score_factor(&args);
     engine_begin(&e, &t, &args, q_data, k_data, v_data);
     FOR_ROWS(r)
@@ -33,11 +37,12 @@ __kernel __attribute__((reqd_work_group_size(WORK_GROUP, 1, 1))) void attention(
         l[r] = (elem)(0.0f);
         FOR_O_COLS(c) { O_SET(&e, r, c, (elem)(0.0f)); }
     }
-    for (int key0 = tile_first_block(&t); key0 < t.key_end; key0 += BLOCK_N) {
-        const int altered = SCORE_OPTIONS || !tile_block_is_open(&t, key0);
+    for (int key0 = tile_first_block(&t); key0 < t.key_end; key0 = tile_next_block(&t, key0)) {
+        const int class = tile_block_class(&t, key0);
+        const int altered = scores_change(&t, &args, key0, class);
         engine_qk(&e, &t, key0, factor);
         if (altered) {
-            score_tile(&e, &t, &args, &options, key0);
+            score_tile(&e, &t, &args, &options, key0, class);
         }
         softmax_step(&e, m, l, alpha, altered);
         engine_pv(&e, &t, key0, alpha);

@@ -34,6 +34,11 @@ FN float load_fp32(__global const void *p, long i) { return ((__global const flo
 FN float load_fp16(__global const void *p, long i) { return vload_half((size_t)i, (__global const half *)p); }
 FN float load_bf16(__global const void *p, long i) { return as_float((uint)((__global const ushort *)p)[i] << 16); }
 
+FN float load_any(int type, __global const void *p, long i)
+{
+    return type == FP32 ? load_fp32(p, i) : type == FP16 ? load_fp16(p, i) : load_bf16(p, i);
+}
+
 FN void store_fp32(float x, __global void *p, long i) { ((__global float *)p)[i] = x; }
 FN void store_fp16(float x, __global void *p, long i) { vstore_half_rte(x, (size_t)i, (__global half *)p); }
 /* To nearest even. A NaN keeps its sign and gets a set quiet bit, since rounding up its payload could turn it into infinity. */

@@ -75,12 +75,12 @@ FN void wait_values(const engine *e, const span *keys, int key0, int block)
 FN void weigh(engine *e, const span *keys, const launch_args *a, const option_data *b, int key0, float factor, elem *m, elem *l,
               elem *alpha)
 {
-    const int altered = SCORE_OPTIONS || key0 < keys->open_begin || key0 + BLOCK_N > keys->open_end;
+    const int altered = key0 < keys->open_begin || key0 + BLOCK_N > keys->open_end;
     scale_scores(e, factor);
     if (altered) {
         tile t;
         span_tile(&t, keys, a, b);
-        score_tile(e, &t, a, b, key0);
+        score_tile(e, &t, a, b, key0, CLASS_SEEN);
     }
     softmax_step(e, m, l, alpha, altered);
 }

@@ -57,12 +57,12 @@ FN index mask_of(const launch_args *a, const option_data *b, const row_options *
 
 /* One elem of scores. `seen` is narrowed by mask and bias. */
 FN elem score_with_options(elem s, const tile *t, const launch_args *a, const option_data *b, const row_options *o, index query,
-                           int key, index *seen)
+                           int key, int class, index *seen)
 {
     if (a->softcap != 0.0f) {
         s = TANH(s) * (elem)(a->softcap * LOG2_E);
     }
-    if (a->bias_type) {
+    if (a->bias_type && (class & CLASS_BIASED)) {
         if (key < min(a->bias_columns, t->kv_length)) {
             const elem bias = bias_of(a, b, o, key);
             /* -inf hides; a finite number stays one in base two, like the score itself. */
@@ -75,7 +75,7 @@ FN elem score_with_options(elem s, const tile *t, const launch_args *a, const op
     if (a->has_slopes) {
         s = s - o->slope * convert_elem(abs_index(query + t->offset - key));
     }
-    if (a->has_mask) {
+    if (a->has_mask && (class & CLASS_MASKED)) {
         if (key < min(a->mask_columns, t->kv_length)) {
             *seen &= mask_of(a, b, o, key);
         } else {
@@ -86,8 +86,20 @@ FN elem score_with_options(elem s, const tile *t, const launch_args *a, const op
 }
 #endif
 
+/* Whether scores of this block differ from what the product gave, or are hidden. */
+FN int scores_change(const tile *t, const launch_args *a, int key0, int class)
+{
+#if SCORE_OPTIONS
+    if (a->softcap != 0.0f || a->has_slopes || (a->has_mask && (class & CLASS_MASKED)) ||
+        (a->bias_type && (class & CLASS_BIASED))) {
+        return 1;
+    }
+#endif
+    return !tile_block_is_open(t, key0);
+}
+
 /* Clamped first (a finite score stays a number), then hidden. */
-FN void score_tile(engine *e, const tile *t, const launch_args *a, const option_data *b, int key0)
+FN void score_tile(engine *e, const tile *t, const launch_args *a, const option_data *b, int key0, int class)
 {
     FOR_ROWS(r)
     {
@@ -104,7 +116,7 @@ FN void score_tile(engine *e, const tile *t, const launch_args *a, const option_
             elem s = S_GET(e, r, c);
             index seen = ((index)(key) >= first) & ((index)(key) <= last);
 #if SCORE_OPTIONS
-            s = score_with_options(s, t, a, b, &options, query, key, &seen);
+            s = score_with_options(s, t, a, b, &options, query, key, class, &seen);
 #endif
             S_SET(e, r, c, PICK(seen, clamp_score(s), (elem)(-INFINITY)));
         }

@@ -14,6 +14,7 @@ typedef struct {
     int diagonal_low, diagonal_high; /* query i sees keys i + low ... i + high */
     int key_begin, key_end;          /* keys that at least one row of the tile sees lie in [begin, end) */
     int open_begin, open_end;        /* keys that every row of the tile sees are [begin, end) */
+    __global const uchar *classes;   /* of this tile's key blocks, where PREPASS */
 } tile;
 
 FN int saturate(long x) { return (int)clamp(x, -((long)1 << 30), (long)1 << 30); }
@@ -83,8 +84,8 @@ FN void tile_sequence(tile *t, const launch_args *a, const option_data *b, int b
 }
 
 /* Tile number `team` of the call; false where its sequence is too short to have it. Longest rows first where the diagonal
- * limits the keys: they take longest. Chunks of one tile lie apart by all its blocks, so that teams at work together share
- * keys. */
+ * limits the keys: they take longest; with PAIR_TILES long and short ones in turn. Chunks of one tile lie apart by all its
+ * blocks, so that teams at work together share keys. */
 FN int tile_decode(tile *t, const launch_args *a, const option_data *b, long team)
 {
     const int packed_heads = a->heads_q / a->pack;
@@ -92,7 +93,13 @@ FN int tile_decode(tile *t, const launch_args *a, const option_data *b, long tea
     const long rest = team / a->q_blocks / a->chunks;
     t->chunk = (int)(team / a->q_blocks % a->chunks);
     t->pack = a->pack;
-    t->row0 = (a->right < OPEN_END ? a->q_blocks - 1 - block : block) * BLOCK_M;
+#ifdef PAIR_TILES
+    /* A runtime that deals out runs of neighbouring groups, as CPUs' do, would give all the long ones to one core. */
+    const int last_first = block & 1 ? block / 2 : a->q_blocks - 1 - block / 2;
+#else
+    const int last_first = a->q_blocks - 1 - block;
+#endif
+    t->row0 = (a->right < OPEN_END ? last_first : block) * BLOCK_M;
     t->head0 = (int)(rest % packed_heads) * a->pack;
     t->kv_head = t->head0 / a->group;
     tile_sequence(t, a, b, (int)(rest / packed_heads));
@@ -115,6 +122,42 @@ FN int tile_decode(tile *t, const launch_args *a, const option_data *b, long tea
     return 1;
 }
 
-/* Where the loop over key blocks starts: block borders are multiples of BLOCK_N. */
-FN int tile_first_block(const tile *t) { return t->key_begin / BLOCK_N * BLOCK_N; }
-FN int tile_block_is_open(const tile *t, int key) { return key >= t->open_begin && key + BLOCK_N <= t->open_end; }
+/* The first key block at or behind `key`, a multiple of BLOCK_N, that is worth a visit; key_end or more: none. */
+FN int tile_visible_block(const tile *t, int key)
+{
+#if PREPASS
+    while (key < t->key_end && !(t->classes[key / BLOCK_N] & CLASS_SEEN)) {
+        key += BLOCK_N;
+    }
+#endif
+    return key;
+}
+/* The blocks that the loop visits. Engines that fetch ahead ask here what comes next. */
+FN int tile_first_block(const tile *t) { return tile_visible_block(t, t->key_begin / BLOCK_N * BLOCK_N); }
+FN int tile_next_block(const tile *t, int key) { return tile_visible_block(t, key + BLOCK_N); }
+
+/* TRIMS_KEYS: the engine holds no key from key_end on, so a part-empty last block hides nothing. */
+#ifdef TRIMS_KEYS
+#define BLOCK_END(t, key) min((key) + BLOCK_N, (t)->key_end)
+#else
+#define BLOCK_END(t, key) ((key) + BLOCK_N)
+#endif
+FN int tile_block_is_open(const tile *t, int key) { return key >= t->open_begin && BLOCK_END(t, key) <= t->open_end; }
+
+/* Where this tile's classes are in the workspace. */
+FN void tile_find_classes(tile *t, const launch_args *a, __global const float *workspace)
+{
+#if PREPASS
+    t->classes = (__global const uchar *)workspace + a->classes + t->batch * a->class_batch + t->head0 * a->class_head +
+                 (long)(t->row0 / BLOCK_M) * a->key_blocks;
+#endif
+}
+/* What mask and bias have to say about a block, as CLASS_ bits; without classes: anything. */
+FN int tile_block_class(const tile *t, int key)
+{
+#if PREPASS
+    return t->classes[key / BLOCK_N];
+#else
+    return CLASS_SEEN | CLASS_MASKED | CLASS_BIASED;
+#endif
+}

@@ -21,7 +21,7 @@ install(FILES ${PROJECT_BINARY_DIR}/clattnConfig.cmake ${PROJECT_BINARY_DIR}/cla
 set(pc_cflags "")
 set(pc_static "")
 set(pc_private "")
-foreach(library IN LISTS CLATTN_MATH CMAKE_THREAD_LIBS_INIT)
+foreach(library IN LISTS CLATTN_MATH CMAKE_THREAD_LIBS_INIT CMAKE_DL_LIBS)
     if(library MATCHES "^-")
         string(APPEND pc_private " ${library}")
     else()

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "call.h"
 
+#include "buffer.h"
 #include "problem.h"
 
 #include <inttypes.h>
@@ -39,52 +40,6 @@ static clattn_status check_bound(const char *field, int64_t value, int64_t bound
     return CLATTN_SUCCESS;
 }
 
-/* One tensor of a call. */
-struct tensor_check {
-    const char *field;
-    const clattn_buffer *buffer;
-    size_t element_size;
-    int64_t sizes[4], strides[4];
-};
-
-static clattn_status check_memory(const struct tensor_check *t, cl_context context, size_t *bytes, clattn_error *error)
-{
-    cl_context owner = NULL;
-    cl_mem mem = (cl_mem)t->buffer->handle;
-    cl_int code = clGetMemObjectInfo(mem, CL_MEM_SIZE, sizeof *bytes, bytes, NULL);
-    if (code == CL_SUCCESS)
-        code = clGetMemObjectInfo(mem, CL_MEM_CONTEXT, sizeof owner, &owner, NULL);
-    if (code != CL_SUCCESS)
-        return cla_fail(error, CLATTN_INVALID_ARGUMENT, t->field, "%s is no OpenCL buffer (clGetMemObjectInfo: %s)", t->field,
-                        cla_cl_name(code));
-    if (owner != context)
-        return cla_fail(error, CLATTN_INVALID_ARGUMENT, t->field, "%s belongs to another OpenCL context than the plan",
-                        t->field);
-    return CLATTN_SUCCESS;
-}
-
-static clattn_status check_tensor(const struct tensor_check *t, cl_context context, clattn_error *error)
-{
-    int64_t lowest, highest;
-    size_t bytes = 0;
-    if (!cla_tensor_extent(t->sizes, t->strides, &lowest, &highest))
-        return CLATTN_SUCCESS; /* no element: no buffer needed */
-    if (t->buffer->kind != CLATTN_BUFFER_MEM || !t->buffer->handle)
-        return cla_fail(error, CLATTN_INVALID_ARGUMENT, t->field, "%s is missing: set it with clattn_mem(buffer, byte offset)",
-                        t->field);
-    if (t->buffer->offset % t->element_size != 0)
-        return cla_fail(error, CLATTN_INVALID_ARGUMENT, t->field, "%s: offset %zu is no multiple of the element's %zu bytes",
-                        t->field, t->buffer->offset, t->element_size);
-    TRY(check_memory(t, context, &bytes, error));
-    const int64_t base = (int64_t)(t->buffer->offset / t->element_size), room = (int64_t)(bytes / t->element_size);
-    if (base + lowest < 0 || base + highest >= room)
-        return cla_fail(error, CLATTN_INVALID_ARGUMENT, t->field,
-                        "%s holds elements 0 ... %" PRId64 " (%zu bytes), but its sizes, strides and offset reach from %" PRId64
-                        " to %" PRId64,
-                        t->field, room - 1, bytes, base + lowest, base + highest);
-    return CLATTN_SUCCESS;
-}
-
 /* Q, K, V or O. Packed tensors have one batch entry and all rows of all sequences. */
 static clattn_status check_main(const char *field, const clattn_buffer *buffer, const clattn_tensor *tensor, int64_t batch,
                                 int64_t heads, int64_t seq, int64_t dim, cl_context context, clattn_error *error)
@@ -94,7 +49,7 @@ static clattn_status check_main(const char *field, const clattn_buffer *buffer, 
                                    cla_type_size(tensor->type),
                                    {batch, heads, seq, dim},
                                    {tensor->stride_batch, tensor->stride_head, tensor->stride_seq, tensor->stride_dim}};
-    return check_tensor(&t, context, error);
+    return cla_check_tensor(&t, context, error);
 }
 
 static clattn_status check_main_buffers(const clattn_plan *plan, const clattn_call *call, clattn_error *error)
@@ -114,7 +69,7 @@ static clattn_status check_main_buffers(const clattn_plan *plan, const clattn_ca
                                        sizeof(float),
                                        {batch, p->heads_q, seq_q, 1},
                                        {p->lse.stride_batch, p->lse.stride_head, p->lse.stride_seq, 0}};
-        TRY(check_tensor(&t, cl, error));
+        TRY(cla_check_tensor(&t, cl, error));
     }
     if (p->scores.kind != CLATTN_SCORES_NONE) {
         const struct tensor_check t = {
@@ -123,7 +78,7 @@ static clattn_status check_main_buffers(const clattn_plan *plan, const clattn_ca
             sizeof(float),
             {call->batch, p->heads_q, call->seq_q, call->seq_kv},
             {p->scores.stride_batch, p->scores.stride_head, p->scores.stride_seq_q, p->scores.stride_seq_kv}};
-        TRY(check_tensor(&t, cl, error));
+        TRY(cla_check_tensor(&t, cl, error));
     }
     if (call->workspace.kind != CLATTN_BUFFER_NONE) {
         const struct tensor_check t = {"call.workspace",
@@ -131,7 +86,7 @@ static clattn_status check_main_buffers(const clattn_plan *plan, const clattn_ca
                                        sizeof(float),
                                        {(int64_t)(plan->workspace / sizeof(float)), 1, 1, 1},
                                        {1, 0, 0, 0}};
-        TRY(check_tensor(&t, cl, error));
+        TRY(cla_check_tensor(&t, cl, error));
     }
     return CLATTN_SUCCESS;
 }
@@ -162,15 +117,15 @@ static clattn_status check_score_buffers(const clattn_plan *plan, const clattn_c
                                         {p->alibi.stride_batch, p->alibi.stride_head, 0, 0}};
     const struct tensor_check sinks = {"call.sinks", &call->sinks, sizeof(float), {p->heads_q, 1, 1, 1}, {1, 0, 0, 0}};
     if (p->mask.present)
-        TRY(check_tensor(&mask, cl, error));
+        TRY(cla_check_tensor(&mask, cl, error));
     if (p->bias.present)
-        TRY(check_tensor(&bias, cl, error));
+        TRY(cla_check_tensor(&bias, cl, error));
     if (p->bias.present && p->bias.factors)
-        TRY(check_tensor(&factors, cl, error));
+        TRY(cla_check_tensor(&factors, cl, error));
     if (p->alibi.present)
-        TRY(check_tensor(&slopes, cl, error));
+        TRY(cla_check_tensor(&slopes, cl, error));
     if (p->sinks)
-        TRY(check_tensor(&sinks, cl, error));
+        TRY(cla_check_tensor(&sinks, cl, error));
     return CLATTN_SUCCESS;
 }
 
@@ -178,7 +133,7 @@ static clattn_status check_integers(const char *field, const clattn_buffer *buff
                                     cl_context context, clattn_error *error)
 {
     const struct tensor_check t = {field, buffer, type == CLATTN_INT64 ? 8u : 4u, {count, 1, 1, 1}, {1, 0, 0, 0}};
-    return type == CLATTN_NO_INTEGERS ? CLATTN_SUCCESS : check_tensor(&t, context, error);
+    return type == CLATTN_NO_INTEGERS ? CLATTN_SUCCESS : cla_check_tensor(&t, context, error);
 }
 
 static clattn_status check_sequence_buffers(const clattn_plan *plan, const clattn_call *call, clattn_error *error)

@@ -2,6 +2,7 @@
 #include "choose.h"
 
 #include "problem.h"
+#include "workspace.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -33,23 +34,6 @@ static bool is_listed(const char *list, const char *name)
         list += strcspn(list, ", ");
     }
     return false;
-}
-
-size_t cla_config_workspace(const clattn_problem *problem, const struct config *config)
-{
-    if (config->engine->workspace)
-        return config->engine->workspace(problem, config);
-    if (!config->chunk)
-        return 0;
-    const int64_t chunks = (problem->seq_kv + config->chunk - 1) / config->chunk;
-    const int64_t sizes[] = {problem->batch, problem->heads_q, problem->seq_q, chunks, problem->head_dim_v + 1};
-    size_t bytes = sizeof(float);
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        if (sizes[i] == 0)
-            return 0;
-        bytes = bytes > SIZE_MAX / (size_t)sizes[i] ? SIZE_MAX : bytes * (size_t)sizes[i];
-    }
-    return bytes;
 }
 
 static void add_configs(const struct engine *engine, const struct facts *facts, const clattn_problem *problem,
@@ -108,6 +92,34 @@ static int group_within(const struct facts *facts, int group)
     return group;
 }
 
+/* Heads and batch entries that share one tile of mask and bias. */
+static int64_t sharers(const clattn_problem *p)
+{
+    const bool heads = (p->mask.present && p->mask.stride_head != 0) || (p->bias.present && p->bias.stride_head != 0);
+    const bool batch = (p->mask.present && p->mask.stride_batch != 0) || (p->bias.present && p->bias.stride_batch != 0);
+    return (heads ? 1 : p->heads_q) * (batch ? 1 : p->batch);
+}
+
+/* A look through the masks before the work costs one reading of them: a quarter of what attention reads of them, or less, where
+ * four share them. Few rows are read faster than looked through. */
+enum { PREPASS_MIN_SHARERS = 4, PREPASS_MIN_BLOCKS = 2, PREPASS_MIN_ROWS = 16 };
+
+void cla_choose_prepass(const struct facts *facts, const clattn_problem *problem, struct candidates *candidates)
+{
+    if ((!problem->mask.present && !problem->bias.present) || sharers(problem) < PREPASS_MIN_SHARERS)
+        return;
+    for (size_t i = 0; i < candidates->count; i++) {
+        struct config *config = &candidates->list[i];
+        if (config->engine->launches || config->block_m < PREPASS_MIN_ROWS ||
+            problem->seq_q < (int64_t)PREPASS_MIN_BLOCKS * config->block_m)
+            continue;
+        /* A CPU runs a group as loops between barriers: there one work-item does it best. */
+        config->classify_group = facts->device_kind == DEVICE_CPU ? 1 : group_within(facts, 64);
+        if (facts->max_alloc && cla_workspace_bytes(problem, config) > facts->max_alloc)
+            config->classify_group = 0;
+    }
+}
+
 void cla_choose_split(const struct facts *facts, const clattn_problem *problem, int64_t chunk, struct candidates *candidates)
 {
     if (chunk == 0 && problem->seq_q <= SPLIT_MAX_QUERIES && problem->seq_kv >= SPLIT_MIN_KEYS)
@@ -122,7 +134,7 @@ void cla_choose_split(const struct facts *facts, const clattn_problem *problem, 
         config->head_dim_v = (int)problem->head_dim_v;
         config->merge_group = group_within(facts, 64);
         /* Partial results that no buffer can hold: then one team does all keys, slower and right. */
-        if (facts->max_alloc && cla_config_workspace(problem, config) > facts->max_alloc)
+        if (facts->max_alloc && cla_workspace_bytes(problem, config) > facts->max_alloc)
             config->chunk = 0;
     }
 }

@@ -5,7 +5,7 @@
 
 #include "engine.h"
 
-enum { CLA_MAX_CANDIDATES = 48 };
+enum { CLA_MAX_CANDIDATES = 80 };
 
 struct candidates {
     struct config list[CLA_MAX_CANDIDATES];
@@ -25,8 +25,8 @@ void cla_choose_split(const struct facts *facts, const clattn_problem *problem, 
 /* The rules that every configuration obeys, whatever its engine says: limits of the facts. `why` as in engine.serves. */
 bool cla_config_fits(const struct facts *facts, const struct config *config, char *why, size_t why_size);
 
-/* Workspace of a plan: the engine's own, and partial results where keys are split. SIZE_MAX when it would not fit a size_t. */
-size_t cla_config_workspace(const clattn_problem *problem, const struct config *config);
+/* Decides which candidates look through explicit masks before they start. */
+void cla_choose_prepass(const struct facts *facts, const clattn_problem *problem, struct candidates *candidates);
 
 /* "block_m 128, block_n 64, work_group 256, local memory 80 KiB" */
 void cla_config_print(const struct config *config, struct text *out);

@@ -100,6 +100,7 @@ clattn_status clattn_context_create(cl_context cl, cl_device_id device, const cl
     context->log_user = options.log_user;
     TRY_GOTO(cl ? adopt(cl, device, context, error) : open_device(device, options.device, context, error));
     TRY_GOTO(cla_probe(context->device, options.overrides, &context->facts, error));
+    cla_cache_open(&context->cache, &options, context->device);
     *out = context;
     return CLATTN_SUCCESS;
 done:
@@ -112,6 +113,7 @@ void clattn_context_destroy(clattn_context *context)
     if (!context)
         return;
     cla_programs_free(context);
+    cla_cache_close(&context->cache);
     if (context->cl)
         clReleaseContext(context->cl);
     cla_signal_destroy(&context->built);

@@ -3,9 +3,12 @@
 #ifndef CLATTN_CONTEXT_H
 #define CLATTN_CONTEXT_H
 
+#include "cache.h"
 #include "facts.h"
 #include "platform.h"
 #include "source.h"
+
+enum { CLA_MAX_ENGINES = 16 };
 
 struct program;
 
@@ -15,21 +18,28 @@ struct clattn_context {
     struct facts facts;
     clattn_log_fn log;
     void *log_user;
+    struct cache cache;
     struct cla_lock lock;    /* guards what follows */
     struct cla_signal built; /* a program is ready or has failed */
     struct program *programs;
-    size_t builds; /* from source */
+    double rates[CLA_MAX_ENGINES]; /* multiply-adds in a millisecond, an engine; 0: not measured */
+    size_t builds;                 /* from source */
 };
 
 /* Never called with the lock held: the caller's function may call the library again. */
 void cla_log(const clattn_context *context, clattn_log_level level, const char *text);
 
-/* The program for this text, built at its first use and shared from then on; threads that ask for one that is being built wait
- * for it. It lives as long as the context. A text that failed once fails again at once, with the same log. `target` NULL, or the
- * architecture of a second stage (src/ptx.h). Errors: BUILD_FAILED with device, driver, options and log; OPENCL;
- * OUT_OF_HOST_MEMORY. */
+/* The program for this text, built or taken from the cache at its first use and shared from then on; threads that ask for one
+ * that is being built wait for it. It lives as long as the context. A text that failed once fails again at once, with the same
+ * log. `target` NULL, or the architecture of a second stage (src/ptx.h). Errors: BUILD_FAILED with device, driver, options and
+ * log; OPENCL; OUT_OF_HOST_MEMORY. */
 clattn_status cla_program_get(clattn_context *context, const struct source *source, const char *options, const char *target,
                               cl_program *program, clattn_error *error);
+
+/* Puts a program that was built from source into the cache, once. Called behind the creation of its kernels: some drivers
+ * compile only then. */
+void cla_program_save(clattn_context *context, cl_program program);
+
 void cla_programs_free(clattn_context *context);
 
 /* Options that this device needs for its own reasons, and CLATTN_BUILD_OPTIONS from the environment. */

@@ -22,6 +22,7 @@ struct config {
      * cla_choose_split. */
     int chunk;
     int merge_group, head_dim_v; /* for the launch that adds the chunks up */
+    int classify_group;          /* of the launch that looks through explicit masks first; 0: there is none */
     /* The engine's own numbers; what they mean is its affair, what they are called in kernel text too. */
     int rows_per_item, cols_per_item;
     int depth_chunk;        /* columns of Q and K in local memory at a time */
@@ -33,7 +34,7 @@ struct config {
     int transposed;         /* bit 0: K's sequence axis is the contiguous one, bit 1: V's */
 };
 
-enum { CLA_MAX_CONFIGS = 16, CLA_MAX_LAUNCHES = 3 };
+enum { CLA_MAX_CONFIGS = 20, CLA_MAX_LAUNCHES = 4 };
 
 struct engine {
     const char *name;

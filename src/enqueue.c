@@ -1,56 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Turns a checked call into launches on the caller's queue. */
+#include "buffer.h"
 #include "call.h"
 #include "plan.h"
+#include "queue.h"
+#include "slice.h"
 
 #include <stdlib.h>
-
-static clattn_status check_queue(const clattn_plan *plan, cl_command_queue queue, clattn_error *error)
-{
-    cl_context cl = NULL;
-    cl_device_id device = NULL;
-    if (!queue)
-        return cla_fail(error, CLATTN_INVALID_ARGUMENT, "queue", "queue is NULL");
-    cl_int code = clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof cl, &cl, NULL);
-    if (code == CL_SUCCESS)
-        code = clGetCommandQueueInfo(queue, CL_QUEUE_DEVICE, sizeof device, &device, NULL);
-    if (code != CL_SUCCESS)
-        return cla_fail(error, CLATTN_INVALID_ARGUMENT, "queue", "queue is no OpenCL command queue (clGetCommandQueueInfo: %s)",
-                        cla_cl_name(code));
-    if (cl != plan->context->cl || device != plan->context->device)
-        return cla_fail(error, CLATTN_INVALID_ARGUMENT, "queue", "queue belongs to another OpenCL %s than the plan",
-                        cl != plan->context->cl ? "context" : "device");
-    return CLATTN_SUCCESS;
-}
-
-/* Absent buffers are NULL arguments: one signature serves all kernels. */
-static cl_mem memory_of(const clattn_buffer *buffer)
-{
-    return buffer->kind == CLATTN_BUFFER_MEM ? (cl_mem)buffer->handle : NULL;
-}
+#include <string.h>
 
 static clattn_status set_arguments(cl_kernel kernel, const clattn_call *call, cl_mem workspace, const struct launch_args *args,
                                    clattn_error *error)
 {
-    /* In the order of KERNEL_PARAMETERS in cl/args.cl. */
+    /* In the order of KERNEL_PARAMETERS in cl/args.cl. Absent buffers are NULL arguments: one signature serves all kernels. */
     const cl_mem buffers[] = {
-        memory_of(&call->q),
-        memory_of(&call->k),
-        memory_of(&call->v),
-        memory_of(&call->o),
-        args->has_lse ? memory_of(&call->lse) : NULL,
-        args->has_scores ? memory_of(&call->scores) : NULL,
+        cla_memory_of(&call->q),
+        cla_memory_of(&call->k),
+        cla_memory_of(&call->v),
+        cla_memory_of(&call->o),
+        args->has_lse ? cla_memory_of(&call->lse) : NULL,
+        args->has_scores ? cla_memory_of(&call->scores) : NULL,
         workspace,
-        args->has_mask ? memory_of(&call->mask) : NULL,
-        args->bias_type ? memory_of(&call->bias) : NULL,
-        args->has_factors ? memory_of(&call->bias_factors) : NULL,
-        args->has_slopes ? memory_of(&call->alibi) : NULL,
-        args->has_sinks ? memory_of(&call->sinks) : NULL,
-        args->q_lengths_type ? memory_of(&call->q_lengths) : NULL,
-        args->kv_lengths_type ? memory_of(&call->kv_lengths) : NULL,
-        args->starts_type ? memory_of(&call->q_starts) : NULL,
-        args->starts_type ? memory_of(&call->kv_starts) : NULL,
-        args->offsets_type ? memory_of(&call->offsets) : NULL,
+        args->has_mask ? cla_memory_of(&call->mask) : NULL,
+        args->bias_type ? cla_memory_of(&call->bias) : NULL,
+        args->has_factors ? cla_memory_of(&call->bias_factors) : NULL,
+        args->has_slopes ? cla_memory_of(&call->alibi) : NULL,
+        args->has_sinks ? cla_memory_of(&call->sinks) : NULL,
+        args->q_lengths_type ? cla_memory_of(&call->q_lengths) : NULL,
+        args->kv_lengths_type ? cla_memory_of(&call->kv_lengths) : NULL,
+        args->starts_type ? cla_memory_of(&call->q_starts) : NULL,
+        args->starts_type ? cla_memory_of(&call->kv_starts) : NULL,
+        args->offsets_type ? cla_memory_of(&call->offsets) : NULL,
     };
     const cl_uint count = sizeof buffers / sizeof *buffers;
     cl_int code = CL_SUCCESS;
@@ -61,45 +41,60 @@ static clattn_status set_arguments(cl_kernel kernel, const clattn_call *call, cl
     return code == CL_SUCCESS ? CLATTN_SUCCESS : cla_fail_cl(error, code, "clSetKernelArg");
 }
 
-/* An event that ends a call which launches nothing. */
-static clattn_status enqueue_marker(cl_command_queue queue, cl_uint wait_count, const cl_event *wait_list, cl_event *event,
-                                    clattn_error *error)
+/* What the launches of one call have in common. */
+struct chain {
+    cl_command_queue queue;
+    cl_uint wait_count;
+    const cl_event *wait_list;
+    cl_event before; /* the last launch so far; NULL: the caller's wait list */
+};
+
+/* One launch that waits for the one before it, so that an out-of-order queue keeps their order. `event` NULL: not the last. */
+static clattn_status enqueue_one(struct chain *chain, cl_kernel kernel, size_t groups, size_t work_group, bool last,
+                                 cl_event *event, clattn_error *error)
 {
-    if (!event)
-        return CLATTN_SUCCESS;
-    const cl_int code = clEnqueueMarkerWithWaitList(queue, wait_count, wait_list, event);
-    return code == CL_SUCCESS ? CLATTN_SUCCESS : cla_fail_cl(error, code, "clEnqueueMarkerWithWaitList");
+    const size_t global = groups * work_group;
+    cl_event after = NULL;
+    const cl_int code =
+        clEnqueueNDRangeKernel(chain->queue, kernel, 1, NULL, &global, &work_group, chain->before ? 1 : chain->wait_count,
+                               chain->before ? &chain->before : chain->wait_list, last ? event : &after);
+    if (chain->before)
+        clReleaseEvent(chain->before);
+    chain->before = after;
+    return code == CL_SUCCESS ? CLATTN_SUCCESS : cla_fail_cl(error, code, "clEnqueueNDRangeKernel");
 }
 
-/* The launches of one call, each waiting for the one before it, so that an out-of-order queue keeps their order. With the
- * plan's lock held: the arguments belong to the kernel object. */
-static clattn_status enqueue_launches(clattn_plan *plan, cl_command_queue queue, const clattn_call *call, cl_mem workspace,
-                                      cl_uint wait_count, const cl_event *wait_list, cl_event *event, clattn_error *error)
+/* Groups that may go into one launch. */
+static size_t slice_of(const clattn_plan *plan, const struct launch *launch, const struct launch_args *args)
+{
+    if (plan->max_launch_ms <= 0.0 || strcmp(launch->kernel, "attention") != 0)
+        return launch->groups;
+    return cla_slice_groups(&plan->problem, &plan->config, args, plan->rate, plan->max_launch_ms);
+}
+
+/* The launches of one call in order, long ones in slices. With the plan's lock held: the arguments belong to the kernel object.
+ */
+static clattn_status enqueue_launches(clattn_plan *plan, struct chain *chain, const clattn_call *call, cl_mem workspace,
+                                      cl_event *event, clattn_error *error)
 {
     struct launch_args args;
     struct launch launches[CLA_MAX_LAUNCHES];
-    cl_event before = NULL;
     clattn_status status = CLATTN_SUCCESS;
     cla_launch_args(&plan->problem, &plan->config, call, &args);
     const size_t count = cla_launch_list(&plan->config, &args, launches);
     for (size_t i = 0; i < count && status == CLATTN_SUCCESS; i++) {
-        const size_t global = launches[i].groups * launches[i].work_group, local = launches[i].work_group;
-        const bool last = i + 1 == count;
-        cl_event after = NULL;
-        status = set_arguments(plan->kernels[i].cl, call, workspace, &args, error);
-        if (status == CLATTN_SUCCESS) {
-            const cl_int code =
-                clEnqueueNDRangeKernel(queue, plan->kernels[i].cl, 1, NULL, &global, &local, before ? 1 : wait_count,
-                                       before ? &before : wait_list, last ? event : &after);
-            if (code != CL_SUCCESS)
-                status = cla_fail_cl(error, code, "clEnqueueNDRangeKernel");
+        const size_t groups = launches[i].groups, slice = slice_of(plan, &launches[i], &args);
+        for (size_t first = 0; first < groups && status == CLATTN_SUCCESS; first += slice) {
+            const size_t some = groups - first < slice ? groups - first : slice;
+            args.first_team = (int64_t)(first * (size_t)(plan->config.work_group / plan->config.team));
+            status = set_arguments(plan->kernels[i].cl, call, workspace, &args, error);
+            if (status == CLATTN_SUCCESS)
+                status = enqueue_one(chain, plan->kernels[i].cl, some, launches[i].work_group,
+                                     i + 1 == count && first + some == groups, event, error);
         }
-        if (before)
-            clReleaseEvent(before);
-        before = after;
     }
-    if (before)
-        clReleaseEvent(before);
+    if (chain->before)
+        clReleaseEvent(chain->before);
     return status;
 }
 
@@ -111,15 +106,12 @@ clattn_status clattn_enqueue(clattn_plan *plan, cl_command_queue queue, const cl
     cla_clear(error);
     if (!plan)
         return cla_fail(error, CLATTN_INVALID_ARGUMENT, "plan", "plan is NULL");
-    TRY(check_queue(plan, queue, error));
-    if (wait_count > 0 && !wait_list)
-        return cla_fail(error, CLATTN_INVALID_ARGUMENT, "wait_list", "wait_list is NULL while wait_count is %u",
-                        (unsigned)wait_count);
+    TRY(cla_check_queue(plan->context, queue, wait_count, wait_list, error));
     if (wait_count == 0)
         wait_list = NULL;
     TRY(cla_call_take(plan, given, &call, &empty, error));
     if (empty)
-        return enqueue_marker(queue, wait_count, wait_list, event, error);
+        return cla_enqueue_marker(queue, wait_count, wait_list, event, error);
 
     cl_mem own = NULL;
     if (plan->workspace > 0 && call.workspace.kind == CLATTN_BUFFER_NONE) {
@@ -128,9 +120,10 @@ clattn_status clattn_enqueue(clattn_plan *plan, cl_command_queue queue, const cl
         if (code != CL_SUCCESS)
             return cla_fail_cl(error, code, "clCreateBuffer (workspace)");
     }
+    struct chain chain = {queue, wait_count, wait_list, NULL};
     cla_lock_take(&plan->lock);
     const clattn_status status =
-        enqueue_launches(plan, queue, &call, own ? own : memory_of(&call.workspace), wait_count, wait_list, event, error);
+        enqueue_launches(plan, &chain, &call, own ? own : cla_memory_of(&call.workspace), event, error);
     cla_lock_give(&plan->lock);
     if (own)
         clReleaseMemObject(own); /* OpenCL keeps it until the commands that use it end */

@@ -5,6 +5,7 @@
 #include "problem.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 void cla_kernel_defines(const struct facts *facts, const clattn_problem *problem, const struct config *config, struct text *out)
 {
@@ -17,6 +18,9 @@ void cla_kernel_defines(const struct facts *facts, const clattn_problem *problem
                  (int)problem->q.type);
     if (config->chunk)
         cla_text_add(out, "#define MERGE_GROUP %d\n", config->merge_group);
+    if (config->classify_group)
+        cla_text_add(out, "#define CLASSIFY_GROUP %d\n", config->classify_group);
+    cla_text_add(out, "#define PREPASS %d\n", config->classify_group != 0);
     cla_text_add(out, "#define SCORE_OPTIONS %d\n#define SPLIT %d\n", cla_problem_alters_scores(problem), config->chunk != 0);
     cla_text_add(out, "#define TEAM %d\n#define V_TYPE %d\n#define WORK_GROUP %d\n", config->team, (int)problem->v.type,
                  config->work_group);
@@ -37,5 +41,8 @@ clattn_status cla_kernel_source(const struct facts *facts, const clattn_problem 
         defines.failed ? cla_fail(error, CLATTN_OUT_OF_HOST_MEMORY, "", "out of host memory while composing kernel text")
                        : cla_source_compose(source, defines.data, files, count, cla_environment("CLATTN_SOURCE_DIR"), error);
     cla_text_free(&defines);
+    snprintf(source->kernel, sizeof source->kernel,
+             "%s (block_m %d, block_n %d, work_group %d, head_dim %" PRId64 "/%" PRId64 ")", config->engine->name,
+             config->block_m, config->block_n, config->work_group, problem->head_dim_qk, problem->head_dim_v);
     return status;
 }

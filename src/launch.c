@@ -2,6 +2,7 @@
 #include "launch.h"
 
 #include "engine.h"
+#include "workspace.h"
 
 size_t cla_type_size(clattn_type type) { return type == CLATTN_FP32 ? 4 : 2; }
 
@@ -17,7 +18,7 @@ static struct tensor_view view(const clattn_tensor *tensor, const clattn_buffer 
 static int32_t choose_pack(const struct config *config, int64_t seq_q, int32_t group)
 {
     int32_t pack = 1;
-    if (config->packs_heads)
+    if (config->packs_heads && !config->classify_group)
         for (int32_t p = 2; p <= group; p++)
             if (group % p == 0 && seq_q * p <= config->block_m)
                 pack = p;
@@ -80,6 +81,20 @@ static void set_diagonal(const clattn_problem *p, const clattn_call *call, struc
     args->corner = (int32_t)p->corner;
 }
 
+/* Behind the partial results. The plan's bounds say where, so that no call of it can reach past the workspace. */
+static void set_classes(const clattn_problem *p, const struct config *config, const clattn_call *call, struct launch_args *args)
+{
+    if (!config->classify_group) {
+        args->classes = -1;
+        return;
+    }
+    const struct class_table table = cla_class_table(p, config, call->batch, call->seq_q, call->seq_kv);
+    args->classes = (int64_t)(call->workspace.offset + cla_partial_bytes(p, config));
+    args->class_batch = table.stride_batch;
+    args->class_head = table.stride_head;
+    args->key_blocks = (int32_t)table.key_blocks;
+}
+
 void cla_launch_args(const clattn_problem *p, const struct config *config, const clattn_call *call, struct launch_args *args)
 {
     const struct launch_args fresh = {0};
@@ -103,6 +118,7 @@ void cla_launch_args(const clattn_problem *p, const struct config *config, const
     args->chunk = config->chunk;
     args->chunks =
         config->chunk && call->seq_kv > config->chunk ? (int32_t)((call->seq_kv + config->chunk - 1) / config->chunk) : 1;
+    set_classes(p, config, call, args);
     args->has_lse = p->lse.present;
     args->has_scores = p->scores.kind != CLATTN_SCORES_NONE;
     args->scale = call->scale;
@@ -119,14 +135,23 @@ size_t cla_launch_list(const struct config *config, const struct launch_args *ar
         return config->engine->launches(config, args, list);
     const size_t heads = (size_t)args->heads_q * (size_t)args->batches;
     const size_t teams = (size_t)args->q_blocks * (size_t)args->chunks * (heads / (size_t)args->pack);
+    size_t count = 0;
+    if (config->classify_group) {
+        const struct launch classify = {"classify",
+                                        (size_t)args->q_blocks * (size_t)args->key_blocks *
+                                            (args->class_head ? (size_t)args->heads_q : 1) *
+                                            (args->class_batch ? (size_t)args->batches : 1),
+                                        (size_t)config->classify_group};
+        list[count++] = classify;
+    }
     const struct launch attention = {"attention", divide_up(teams, (size_t)(config->work_group / config->team)),
                                      (size_t)config->work_group};
-    list[0] = attention;
-    if (!config->chunk)
-        return 1;
-    const struct launch merge = {
-        "merge", divide_up(heads * (size_t)args->seq_q * (size_t)config->head_dim_v, (size_t)config->merge_group),
-        (size_t)config->merge_group};
-    list[1] = merge;
-    return 2;
+    list[count++] = attention;
+    if (config->chunk) {
+        const struct launch merge = {
+            "merge", divide_up(heads * (size_t)args->seq_q * (size_t)config->head_dim_v, (size_t)config->merge_group),
+            (size_t)config->merge_group};
+        list[count++] = merge;
+    }
+    return count;
 }

@@ -23,6 +23,8 @@ struct launch_args {
     int64_t sinks, factors;
     int64_t q_lengths, kv_lengths, q_starts, kv_starts, offsets;
     int64_t first_team;
+    int64_t classes;
+    int64_t class_batch, class_head;
     int32_t corner;
     int32_t batches, heads_q, heads_kv;
     int32_t seq_q, seq_kv;
@@ -30,6 +32,8 @@ struct launch_args {
     int32_t pack;
     int32_t q_blocks;
     int32_t chunk, chunks;
+    int32_t key_blocks;
+    int32_t unused;
     int32_t has_lse, has_scores;
     int32_t mask_columns, bias_columns;
     int32_t has_mask, bias_type, has_slopes, has_sinks, has_factors;

@@ -5,6 +5,8 @@
 #include "choose.h"
 #include "kernel_text.h"
 #include "problem.h"
+#include "slice.h"
+#include "workspace.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -93,7 +95,7 @@ static clattn_status create_kernels(clattn_plan *plan, cl_program program, char 
     return CLATTN_SUCCESS;
 }
 
-/* Builds one candidate. *fits false with SUCCESS: it lost, `why` says how, and the next one is to be tried. */
+/* Builds one candidate. *fits false with SUCCESS or BUILD_FAILED: it lost, `why` says how, and the next one is to be tried. */
 static clattn_status try_candidate(clattn_plan *plan, const struct config *config, char *why, size_t why_size, bool *fits,
                                    clattn_error *error)
 {
@@ -106,11 +108,13 @@ static clattn_status try_candidate(clattn_plan *plan, const struct config *confi
     if (status == CLATTN_BUILD_FAILED) {
         const int first_line = error ? (int)strcspn(error->message, "\n") : 0;
         *fits = cla_decline(why, why_size, "does not build: %.*s", first_line, error ? error->message : "");
-        return CLATTN_SUCCESS;
+        return status;
     }
     if (status == CLATTN_SUCCESS) {
         const clattn_status created = create_kernels(plan, program, why, why_size, fits, error);
-        if (created != CLATTN_SUCCESS || !*fits)
+        if (created == CLATTN_SUCCESS && *fits)
+            cla_program_save(plan->context, program);
+        else
             release_kernels(plan);
         return created;
     }
@@ -142,6 +146,20 @@ static void describe(clattn_plan *plan, const struct candidates *candidates, con
         cla_text_add(out, "declined:\n%s", candidates->declined.data);
 }
 
+/* Groups that take one tile after another leave nothing to cut into slices. */
+static void drop_resident(struct candidates *candidates)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < candidates->count; i++)
+        if (!candidates->list[i].resident)
+            candidates->list[kept++] = candidates->list[i];
+    if (kept > 0)
+        candidates->count = kept;
+}
+
+/* A text that the compiler refuses twice will hardly please it with a third tile. */
+enum { MAX_REFUSALS = 2 };
+
 /* The first candidate that builds and fits. */
 static clattn_status settle(clattn_plan *plan, const struct candidates *candidates, clattn_error *error)
 {
@@ -149,8 +167,18 @@ static clattn_status settle(clattn_plan *plan, const struct candidates *candidat
     clattn_status status = CLATTN_SUCCESS;
     bool fits = false;
     char why[256] = "";
+    const struct engine *refused = NULL;
+    int refusals = 0;
     for (size_t i = 0; i < candidates->count && !fits; i++) {
+        const struct engine *engine = candidates->list[i].engine;
+        if (engine == refused && refusals >= MAX_REFUSALS)
+            continue;
         status = try_candidate(plan, &candidates->list[i], why, sizeof why, &fits, error);
+        if (status == CLATTN_BUILD_FAILED) {
+            refusals = engine == refused ? refusals + 1 : 1;
+            refused = engine;
+            status = CLATTN_SUCCESS;
+        }
         if (status != CLATTN_SUCCESS)
             break;
         if (!fits) {
@@ -161,7 +189,7 @@ static clattn_status settle(clattn_plan *plan, const struct candidates *candidat
     }
     if (status == CLATTN_SUCCESS && fits) {
         cla_clear(error);
-        plan->workspace = cla_config_workspace(&plan->problem, &plan->config);
+        plan->workspace = cla_workspace_bytes(&plan->problem, &plan->config);
         describe(plan, candidates, &lost);
     } else if (status == CLATTN_SUCCESS) {
         /* The log of the last failure is in *error already when nothing built. */
@@ -172,6 +200,20 @@ static clattn_status settle(clattn_plan *plan, const struct candidates *candidat
     }
     cla_text_free(&lost);
     return status;
+}
+
+/* Plain loops on a GPU are slow enough for a driver's watchdog. */
+#define REFERENCE_MAX_LAUNCH_MS 500.0
+
+static clattn_status prepare_slices(clattn_plan *plan, double asked, clattn_error *error)
+{
+    const bool is_slow = plan->config.engine == &cla_engine_reference && plan->context->facts.device_kind == DEVICE_GPU;
+    plan->max_launch_ms = asked > 0.0 ? asked : asked == 0.0 && is_slow ? REFERENCE_MAX_LAUNCH_MS : 0.0;
+    if (plan->max_launch_ms == 0.0)
+        return CLATTN_SUCCESS;
+    TRY(cla_find_rate(plan->context, &plan->problem, plan->config.engine, &plan->rate, error));
+    cla_text_add(&plan->description, "launches: cut into slices of about %d ms\n", (int)plan->max_launch_ms);
+    return CLATTN_SUCCESS;
 }
 
 clattn_status clattn_plan_create(clattn_context *context, const clattn_problem *problem, const clattn_plan_options *given,
@@ -200,7 +242,11 @@ clattn_status clattn_plan_create(clattn_context *context, const clattn_problem *
         TRY_GOTO(cla_fail(error, CLATTN_OUT_OF_HOST_MEMORY, "", "out of host memory while creating a plan"));
     TRY_GOTO(cla_choose(&context->facts, &plan->problem, options.engine, options.avoid, candidates, error));
     cla_choose_split(&context->facts, &plan->problem, options.chunk, candidates);
+    cla_choose_prepass(&context->facts, &plan->problem, candidates);
+    if (options.max_launch_ms > 0.0)
+        drop_resident(candidates);
     TRY_GOTO(settle(plan, candidates, error));
+    TRY_GOTO(prepare_slices(plan, options.max_launch_ms, error));
     cla_log(context, CLATTN_LOG_INFO, plan->description.data ? plan->description.data : "");
     *out = plan;
 done:
@@ -233,6 +279,7 @@ static clattn_status choose_only(const struct facts *facts, const clattn_problem
     TRY(cla_problem_take(problem, &checked, error));
     TRY(cla_choose(facts, &checked, options.engine, options.avoid, candidates, error));
     cla_choose_split(facts, &checked, options.chunk, candidates);
+    cla_choose_prepass(facts, &checked, candidates);
     return CLATTN_SUCCESS;
 }
 
@@ -284,9 +331,18 @@ clattn_status clattn_plan_describe(const clattn_plan *plan, char *text, size_t s
     return plan ? cla_text_out(&plan->description, text, size, needed) : CLATTN_INVALID_ARGUMENT;
 }
 
-clattn_status clattn_plan_source(const clattn_plan *plan, char *text, size_t size, size_t *needed)
+/* The text is numbered as it was compiled. */
+clattn_status clattn_plan_source(const clattn_plan *plan, char *out, size_t size, size_t *needed)
 {
-    return plan ? cla_text_out(&plan->source.text, text, size, needed) : CLATTN_INVALID_ARGUMENT;
+    struct text text = {0};
+    if (!plan)
+        return CLATTN_INVALID_ARGUMENT;
+    cla_text_add(&text, "// build options: %s\n#line 1\n", plan->options.length ? plan->options.data : "(none)");
+    if (plan->source.text.data)
+        cla_text_append(&text, plan->source.text.data, plan->source.text.length);
+    const clattn_status status = cla_text_out(&text, out, size, needed);
+    cla_text_free(&text);
+    return status;
 }
 
 const char *clattn_plan_engine(const clattn_plan *plan) { return plan ? plan->config.engine->name : ""; }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Everything that C11 and OpenCL do not have: locks, the environment, files, CPUID. */
+ * Everything that C11 and OpenCL do not have: locks, the environment, files, libraries loaded at run time. Paths are UTF-8. */
 #ifndef CLATTN_PLATFORM_H
 #define CLATTN_PLATFORM_H
 
@@ -36,7 +36,34 @@ void cla_signal_all(struct cla_signal *signal);
 /* The value of an environment variable, NULL when it is unset or empty. */
 const char *cla_environment(const char *name);
 
-/* Appends a whole file; false if it cannot be read. */
-bool cla_read_file(const char *path, struct text *out);
+/* Appends the value of a variable that holds a path; false when it is unset or empty. */
+bool cla_environment_path(const char *name, struct text *out);
+
+/* Whether a path does not depend on the working directory. */
+bool cla_path_is_absolute(const char *path);
+
+/* The folder where a user's programs keep what they can make again; false when the environment names none. */
+bool cla_cache_home(struct text *out);
+
+/* Appends a whole file; false if it is not a plain file, cannot be read, or holds more than `limit` bytes. */
+bool cla_read_file(const char *path, size_t limit, struct text *out);
+
+/* Writes `folder`/`name` so that readers see the whole old file or the whole new one, never a part. */
+bool cla_replace_file(const char *folder, const char *name, const void *bytes, size_t size);
+
+/* Makes a folder, for this user alone, and the ones above it. True if it is there in the end. */
+bool cla_make_folder(const char *path);
+
+/* Removes a file of a folder. */
+void cla_remove_file(const char *folder, const char *name);
+
+/* Calls `visit` for each entry of a folder; `age` is the number of seconds since it was written. */
+typedef void (*cla_folder_visitor)(void *user, const char *name, uint64_t size, uint64_t age);
+void cla_visit_folder(const char *path, cla_folder_visitor visit, void *user);
+
+/* The address of a function of the OpenCL library that this process uses, NULL where that has none of this name: how functions
+ * newer than OpenCL 1.2 are reached without being linked. */
+typedef void (*cla_function)(void);
+cla_function cla_opencl_function(const char *name);
 
 #endif

@@ -44,15 +44,20 @@ static void lay_out(clattn_tensor *tensor, clattn_layout layout, int64_t batch, 
 
 void clattn_problem_set_layout(clattn_problem *p, clattn_layout layout)
 {
-    if (!p || p->struct_size < sizeof *p)
+    /* A program built against an older header has no options behind `scores`. */
+    if (!p || p->struct_size < offsetof(clattn_problem, softcap))
         return;
-    lay_out(&p->q, layout, p->batch, p->heads_q, p->seq_q, p->head_dim_qk);
-    lay_out(&p->k, layout, p->batch, p->heads_kv, p->seq_kv, p->head_dim_qk);
-    lay_out(&p->v, layout, p->batch, p->heads_kv, p->seq_kv, p->head_dim_v);
-    lay_out(&p->o, layout, p->batch, p->heads_q, p->seq_q, p->head_dim_v);
+    const bool packed = p->struct_size >= sizeof *p && is_packed(p);
+    const int64_t batch = packed ? 1 : p->batch;
+    const int64_t seq_q = packed ? p->packed.total_q : p->seq_q, seq_kv = packed ? p->packed.total_kv : p->seq_kv;
+    lay_out(&p->q, layout, batch, p->heads_q, seq_q, p->head_dim_qk);
+    lay_out(&p->k, layout, batch, p->heads_kv, seq_kv, p->head_dim_qk);
+    lay_out(&p->v, layout, batch, p->heads_kv, seq_kv, p->head_dim_v);
+    lay_out(&p->o, layout, batch, p->heads_q, seq_q, p->head_dim_v);
     p->lse.stride_seq = 1;
-    p->lse.stride_head = p->seq_q;
-    p->lse.stride_batch = times(p->heads_q, p->seq_q);
+    p->lse.stride_head = seq_q;
+    p->lse.stride_batch = times(p->heads_q, seq_q);
+    /* Scores are numbered within each sequence, packed or not. */
     p->scores.stride_seq_kv = 1;
     p->scores.stride_seq_q = p->seq_kv;
     p->scores.stride_head = times(p->seq_q, p->seq_kv);

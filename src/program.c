@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "binary.h"
 #include "context.h"
-
 #include "ptx.h"
 
 #include <stdlib.h>
@@ -14,6 +14,8 @@ struct program {
     char *key; /* options, a line break, the text */
     cl_program cl;
     clattn_error failure;
+    bool unsaved; /* built from source, and not in the cache yet */
+    struct cache_key cache_key;
 };
 
 void cla_program_options(const struct facts *facts, struct text *out)
@@ -38,18 +40,26 @@ static void read_log(clattn_context *context, cl_program program, struct text *l
     free(bytes);
 }
 
-static clattn_status fail_build(clattn_context *context, cl_int code, const char *options, const char *log, clattn_error *error)
+static clattn_status fail_build(clattn_context *context, cl_int code, const char *kernel, const char *options, const char *log,
+                                clattn_error *error)
 {
     struct text text = {0};
-    cla_text_add(&text, "clBuildProgram: %s (%d)\ndevice: %s\ndriver: %s, %s\noptions: %s\nlog:\n%s", cla_cl_name(code),
-                 (int)code, context->facts.device_name, context->facts.driver_version, context->facts.platform_version,
-                 *options ? options : "(none)", *log ? log : "(empty)");
+    cla_text_add(&text, "clBuildProgram: %s (%d)\ndevice: %s\ndriver: %s, %s\nkernel: %s\noptions: %s\nlog:\n%s",
+                 cla_cl_name(code), (int)code, context->facts.device_name, context->facts.driver_version,
+                 context->facts.platform_version, kernel, *options ? options : "(none)", *log ? log : "(empty)");
     cla_fail(error, CLATTN_BUILD_FAILED, "", "%s", text.data ? text.data : "clBuildProgram failed");
     if (error && error->struct_size >= sizeof *error)
         error->cl_code = code;
     cla_log(context, CLATTN_LOG_ERROR, text.data ? text.data : "clBuildProgram failed");
     cla_text_free(&text);
     return CLATTN_BUILD_FAILED;
+}
+
+/* Only the compiler's own word is a verdict on the text; drivers report passing trouble by other codes. */
+static bool is_verdict(const clattn_error *failure)
+{
+    return failure->cl_code == CL_BUILD_PROGRAM_FAILURE || failure->cl_code == CL_INVALID_BUILD_OPTIONS ||
+           failure->cl_code == CL_COMPILER_NOT_AVAILABLE;
 }
 
 /* Builds *program, made from source or from a binary, and releases it if that fails. */
@@ -64,7 +74,7 @@ static clattn_status build_program(clattn_context *context, const struct source 
     if (code == CL_OUT_OF_HOST_MEMORY) {
         status = cla_fail_cl(error, code, "clBuildProgram");
     } else if (code != CL_SUCCESS) {
-        status = fail_build(context, code, options, log.data ? log.data : "", error);
+        status = fail_build(context, code, source->kernel, options, log.data ? log.data : "", error);
     } else if (log.data) {
         cla_log(context, CLATTN_LOG_INFO, log.data);
     }
@@ -77,18 +87,13 @@ static clattn_status build_program(clattn_context *context, const struct source 
     return status;
 }
 
-/* What the driver made of a program, as bytes. */
-static bool read_binary(cl_program program, struct text *binary)
+/* A verdict on the text, like the compiler's own. */
+static clattn_status fail_stage(const char *target, const char *why, clattn_error *error)
 {
-    size_t size = 0;
-    if (clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof size, &size, NULL) != CL_SUCCESS || size == 0)
-        return false;
-    unsigned char *bytes = calloc(size, 1);
-    const bool ok = bytes && clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof bytes, &bytes, NULL) == CL_SUCCESS;
-    if (ok)
-        cla_text_append(binary, (const char *)bytes, size);
-    free(bytes);
-    return ok && !binary->failed;
+    cla_fail(error, CLATTN_BUILD_FAILED, "", "second stage for %s: %s", target, why);
+    if (error && error->struct_size >= sizeof *error)
+        error->cl_code = CL_BUILD_PROGRAM_FAILURE;
+    return CLATTN_BUILD_FAILED;
 }
 
 /* The second stage (src/ptx.h): *program gives way to one built from its own text for `target`. */
@@ -97,14 +102,14 @@ static clattn_status retarget(clattn_context *context, const struct source *sour
 {
     struct text binary = {0}, ptx = {0};
     char why[160] = "the driver gives no binary";
-    const bool ok =
-        read_binary(*program, &binary) && cla_ptx_retarget(binary.data, binary.length, target, &ptx, why, sizeof why);
+    const bool ok = cla_binary_get(*program, context->device, &binary) &&
+                    cla_ptx_retarget(binary.data, binary.length, target, &ptx, why, sizeof why);
     clReleaseProgram(*program);
     *program = NULL;
     cla_text_free(&binary);
     clattn_status status = CLATTN_SUCCESS;
     if (!ok) {
-        status = cla_fail(error, CLATTN_BUILD_FAILED, "", "second stage for %s: %s", target, why);
+        status = fail_stage(target, why, error);
     } else {
         const unsigned char *bytes = (const unsigned char *)ptx.data;
         const size_t size = ptx.length + 1;
@@ -113,8 +118,7 @@ static clattn_status retarget(clattn_context *context, const struct source *sour
         if (code == CL_SUCCESS)
             status = build_program(context, source, options, program, error);
         else
-            status = cla_fail(error, CLATTN_BUILD_FAILED, "", "second stage for %s: clCreateProgramWithBinary: %s", target,
-                              cla_cl_name(code));
+            status = fail_stage(target, cla_cl_name(code), error);
     }
     cla_text_free(&ptx);
     return status;
@@ -162,13 +166,11 @@ static struct program *new_entry(clattn_context *context, const char *key)
     return entry;
 }
 
-/* A failure for want of memory is no verdict on the text: such an entry is taken out, so that the next attempt is a real one.
- * With the lock held; nobody else holds the entry longer than the lock, except threads that wait for it, and these look it up
- * again. */
+/* Without a verdict on the text the entry is taken out, so that the next attempt is a real one. With the lock held; nobody else
+ * holds the entry longer than the lock, except threads that wait for it, and these look it up again. */
 static void settle(clattn_context *context, struct program *entry, clattn_status status)
 {
-    context->builds += status == CLATTN_SUCCESS;
-    if (status == CLATTN_SUCCESS || status == CLATTN_BUILD_FAILED) {
+    if (status == CLATTN_SUCCESS || (status == CLATTN_BUILD_FAILED && is_verdict(&entry->failure))) {
         entry->state = status == CLATTN_SUCCESS ? PROGRAM_READY : PROGRAM_FAILED;
     } else {
         struct program **link = &context->programs;
@@ -181,14 +183,29 @@ static void settle(clattn_context *context, struct program *entry, clattn_status
     cla_signal_all(&context->built);
 }
 
+static cl_program load(const clattn_context *context, const struct cache_key *key, const char *options)
+{
+    struct text binary = {0};
+    cl_program program = NULL;
+    if (cla_cache_load(&context->cache, key, &binary))
+        program = cla_binary_load(context->cl, context->device, options, &binary);
+    cla_text_free(&binary);
+    return program;
+}
+
 static clattn_status build_entry(clattn_context *context, struct program *entry, const struct source *source,
                                  const char *options, const char *target, cl_program *program, clattn_error *error)
 {
     clattn_error failure;
     clattn_error_init(&failure);
     cla_lock_give(&context->lock);
-    const clattn_status status = build(context, source, options, target, program, &failure);
+    const bool cached = cla_cache_key_of(&context->cache, "program", options, &source->text, &entry->cache_key);
+    *program = cached ? load(context, &entry->cache_key, options) : NULL;
+    const bool loaded = *program != NULL;
+    const clattn_status status = loaded ? CLATTN_SUCCESS : build(context, source, options, target, program, &failure);
     cla_lock_take(&context->lock);
+    context->builds += status == CLATTN_SUCCESS && !loaded;
+    entry->unsaved = cached && !loaded;
     entry->cl = *program;
     entry->failure = failure;
     settle(context, entry, status);
@@ -239,6 +256,25 @@ clattn_status cla_program_get(clattn_context *context, const struct source *sour
     cla_lock_give(&context->lock);
     cla_text_free(&key);
     return status;
+}
+
+void cla_program_save(clattn_context *context, cl_program program)
+{
+    struct text binary = {0};
+    cla_lock_take(&context->lock);
+    struct program *entry = context->programs;
+    while (entry && entry->cl != program)
+        entry = entry->next;
+    const bool unsaved = entry && entry->unsaved;
+    struct cache_key key;
+    if (unsaved) {
+        entry->unsaved = false;
+        key = entry->cache_key;
+    }
+    cla_lock_give(&context->lock);
+    if (unsaved && cla_binary_get(program, context->device, &binary))
+        cla_cache_store(&context->cache, &key, binary.data, binary.length);
+    cla_text_free(&binary);
 }
 
 void cla_programs_free(clattn_context *context)

@@ -11,6 +11,7 @@
 struct shape {
     clattn_problem *problem;
     bool has_hkv, has_k, has_dv;
+    char mask_dims[8], bias_dims[8]; /* which of b, h, q, k they really have; the others are broadcast */
 };
 
 static clattn_status refuse(clattn_error *error, const char *word, size_t length, const char *why)
@@ -114,51 +115,185 @@ static bool take_size(struct shape *s, const char *word, size_t length)
     return false;
 }
 
-static clattn_status take_causal(struct shape *s, const char *word, size_t length, clattn_error *error)
+/* "top-left", "bottom-right" or an offset. */
+static bool read_corner(const char *text, const char *end, clattn_problem *problem)
 {
-    const char *rest = "top-left", *end = rest + strlen(rest);
-    if (!is_word(word, length, "causal")) {
-        rest = word + strlen("causal=");
-        end = word + length;
-    }
-    s->problem->causal = true;
-    if (is_word(rest, (size_t)(end - rest), "top-left"))
-        s->problem->corner = CLATTN_TOP_LEFT;
-    else if (is_word(rest, (size_t)(end - rest), "bottom-right"))
-        s->problem->corner = CLATTN_BOTTOM_RIGHT;
-    else if (read_number(rest, end, &s->problem->offset))
-        s->problem->corner = CLATTN_EXPLICIT;
+    if (is_word(text, (size_t)(end - text), "top-left"))
+        problem->corner = CLATTN_TOP_LEFT;
+    else if (is_word(text, (size_t)(end - text), "bottom-right"))
+        problem->corner = CLATTN_BOTTOM_RIGHT;
+    else if (read_number(text, end, &problem->offset))
+        problem->corner = CLATTN_EXPLICIT;
     else
-        return refuse(error, word, length, "expected causal=top-left, causal=bottom-right or causal=NUMBER");
+        return false;
+    return true;
+}
+
+static clattn_status take_corner(struct shape *s, const char *word, size_t length, clattn_error *error)
+{
+    const char *rest = NULL;
+    if (is_word(word, length, "causal") || has_prefix(word, length, "causal=", &rest))
+        s->problem->causal = true;
+    else
+        has_prefix(word, length, "corner=", &rest);
+    if (rest && !read_corner(rest, word + length, s->problem))
+        return refuse(error, word, length, "expected top-left, bottom-right or a whole number behind =");
     return CLATTN_SUCCESS;
 }
 
-static clattn_status take_scale(struct shape *s, const char *word, size_t length, clattn_error *error)
+static clattn_status take_window(struct shape *s, const char *word, size_t length, clattn_error *error)
 {
-    const char *end;
-    const double value = cla_parse_double(word + strlen("scale="), &end);
-    if (end != word + length || end == word + strlen("scale="))
-        return refuse(error, word, length, "expected scale=NUMBER");
-    s->problem->scale = (float)value;
+    const char *const end = word + length, *const left = word + strlen("window="), *comma = memchr(word, ',', length);
+    if (!comma || comma < left || !read_number(left, comma, &s->problem->window.left) ||
+        !read_number(comma + 1, end, &s->problem->window.right) || s->problem->window.left < -1 ||
+        s->problem->window.right < -1)
+        return refuse(error, word, length, "expected window=LEFT,RIGHT in keys, -1 for an open side");
     return CLATTN_SUCCESS;
+}
+
+/* "qk", "bhqk": a choice of these letters, or "1": none of them. */
+static bool read_dims(const char *text, const char *end, char dims[8])
+{
+    size_t count = 0;
+    dims[0] = '\0';
+    if (is_word(text, (size_t)(end - text), "1"))
+        return true;
+    for (; text < end; text++) {
+        if (!strchr("bhqk", *text) || count == 4)
+            return false;
+        dims[count++] = *text;
+    }
+    dims[count] = '\0';
+    return count > 0;
+}
+
+static clattn_status take_mask(struct shape *s, const char *word, size_t length, clattn_error *error)
+{
+    const char *rest;
+    const bool is_mask = word[0] == 'm';
+    char *dims = is_mask ? s->mask_dims : s->bias_dims;
+    *(is_mask ? &s->problem->mask.present : &s->problem->bias.present) = true;
+    if (!has_prefix(word, length, is_mask ? "mask=" : "bias=", &rest))
+        memcpy(dims, "qk", 3);
+    else if (!read_dims(rest, word + length, dims))
+        return refuse(error, word, length, "expected the dimensions that it has, such as mask=qk, mask=bk or bias=bhqk");
+    return CLATTN_SUCCESS;
+}
+
+/* "kv-lengths" (int32) and "kv-lengths=int64", and so on. False: no such word. */
+static bool take_integers(struct shape *s, const char *word, size_t length)
+{
+    clattn_problem *p = s->problem;
+    const struct {
+        const char *name;
+        clattn_integer *type;
+    } forms[] = {
+        {"q-lengths", &p->q_lengths}, {"kv-lengths", &p->kv_lengths}, {"offsets", &p->offsets}, {"packed", &p->packed.starts}};
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        const char *rest;
+        if (is_word(word, length, forms[i].name))
+            *forms[i].type = CLATTN_INT32;
+        else if (has_prefix(word, length, forms[i].name, &rest) && is_word(rest, (size_t)(word + length - rest), "=int64"))
+            *forms[i].type = CLATTN_INT64;
+        else
+            continue;
+        if (forms[i].type == &p->offsets)
+            p->corner = CLATTN_EXPLICIT;
+        return true;
+    }
+    return false;
+}
+
+/* Words that stand alone. False: no such word. */
+static bool take_flag(struct shape *s, const char *word, size_t length)
+{
+    clattn_problem *p = s->problem;
+    const struct {
+        const char *name;
+        bool *flag;
+    } forms[] = {
+        {"lse", &p->lse.present}, {"alibi", &p->alibi.present}, {"sinks", &p->sinks}, {"bias-factors", &p->bias.factors}};
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+        if (is_word(word, length, forms[i].name)) {
+            *forms[i].flag = true;
+            return true;
+        }
+    if (is_word(word, length, "weights"))
+        p->scores.kind = CLATTN_SCORES_SOFTMAX;
+    return is_word(word, length, "weights");
+}
+
+static clattn_status take_float(const char *name, float *value, const char *word, size_t length, clattn_error *error)
+{
+    const char *end, *const digits = word + strlen(name);
+    const double number = cla_parse_double(digits, &end);
+    if (end != word + length || end == digits)
+        return refuse(error, word, length, "expected a number behind =");
+    *value = (float)number;
+    return CLATTN_SUCCESS;
+}
+
+static bool is_any(const char *word, size_t length, const char *name)
+{
+    const char *rest;
+    return is_word(word, length, name) || (has_prefix(word, length, name, &rest) && *rest == '=');
 }
 
 static clattn_status take_word(struct shape *s, const char *word, size_t length, clattn_error *error)
 {
     const char *rest;
-    if (is_word(word, length, "causal") || has_prefix(word, length, "causal=", &rest))
-        return take_causal(s, word, length, error);
+    clattn_problem *p = s->problem;
+    if (is_any(word, length, "causal") || has_prefix(word, length, "corner=", &rest))
+        return take_corner(s, word, length, error);
+    if (has_prefix(word, length, "window=", &rest))
+        return take_window(s, word, length, error);
     if (has_prefix(word, length, "scale=", &rest))
-        return take_scale(s, word, length, error);
-    if (is_word(word, length, "lse"))
-        s->problem->lse.present = true;
-    else if (is_word(word, length, "weights"))
-        s->problem->scores.kind = CLATTN_SCORES_SOFTMAX;
-    else if (!take_type(s, word, length) && !take_size(s, word, length))
+        return take_float("scale=", &p->scale, word, length, error);
+    if (has_prefix(word, length, "softcap=", &rest))
+        return take_float("softcap=", &p->softcap, word, length, error);
+    if (is_any(word, length, "mask") || is_any(word, length, "bias"))
+        return take_mask(s, word, length, error);
+    if (has_prefix(word, length, "bias-type=", &rest) && read_type(rest, word + length, &p->bias.type))
+        return CLATTN_SUCCESS;
+    if (!take_flag(s, word, length) && !take_integers(s, word, length) && !take_type(s, word, length) &&
+        !take_size(s, word, length))
         return refuse(
             error, word, length,
             "not understood; a shape looks like \"b2 hq8 hkv2 q37 k53 d64 dv64 fp16 causal=bottom-right scale=0.5 lse\"");
     return CLATTN_SUCCESS;
+}
+
+/* Contiguous over the dimensions that it has, broadcast over the others. */
+static void lay_out_dims(const clattn_problem *p, const char *dims, int64_t *batch, int64_t *head, int64_t *seq_q,
+                         int64_t *seq_kv)
+{
+    int64_t step = 1;
+    int64_t *const strides[] = {seq_kv, seq_q, head, batch};
+    const int64_t sizes[] = {p->seq_kv, p->seq_q, p->heads_q, p->batch};
+    for (int i = 0; i < 4; i++) {
+        const bool has = strchr(dims, "kqhb"[i]) != NULL;
+        *strides[i] = has ? step : 0;
+        step *= has ? sizes[i] : 1;
+    }
+}
+
+/* What depends on sizes, once all words are read. */
+static void complete(struct shape *s)
+{
+    clattn_problem *p = s->problem;
+    p->heads_kv = s->has_hkv ? p->heads_kv : p->heads_q;
+    p->seq_kv = s->has_k ? p->seq_kv : p->seq_q;
+    p->head_dim_v = s->has_dv ? p->head_dim_v : p->head_dim_qk;
+    p->packed.total_q = p->packed.starts ? p->batch * p->seq_q : 0;
+    p->packed.total_kv = p->packed.starts ? p->batch * p->seq_kv : 0;
+    clattn_problem_set_layout(p, CLATTN_BHSD);
+    if (p->mask.present)
+        lay_out_dims(p, s->mask_dims, &p->mask.stride_batch, &p->mask.stride_head, &p->mask.stride_seq_q,
+                     &p->mask.stride_seq_kv);
+    if (p->bias.present)
+        lay_out_dims(p, s->bias_dims, &p->bias.stride_batch, &p->bias.stride_head, &p->bias.stride_seq_q,
+                     &p->bias.stride_seq_kv);
+    p->alibi.stride_head = p->alibi.present;
 }
 
 clattn_status clattn_problem_parse(const char *text, clattn_problem *problem, clattn_error *error)
@@ -179,11 +314,61 @@ clattn_status clattn_problem_parse(const char *text, clattn_problem *problem, cl
         return cla_fail(error, CLATTN_INVALID_ARGUMENT, problem->seq_q < 0 ? "q" : "d",
                         "the shape lacks %s, as in \"h8 q1024 k1024 d64\"",
                         problem->seq_q < 0 ? "qN (query rows)" : "dN (head_dim)");
-    problem->heads_kv = s.has_hkv ? problem->heads_kv : problem->heads_q;
-    problem->seq_kv = s.has_k ? problem->seq_kv : problem->seq_q;
-    problem->head_dim_v = s.has_dv ? problem->head_dim_v : problem->head_dim_qk;
-    clattn_problem_set_layout(problem, CLATTN_BHSD);
+    complete(&s);
     return CLATTN_SUCCESS;
+}
+
+static void print_dims(struct text *text, const char *name, int64_t batch, int64_t head, int64_t seq_q, int64_t seq_kv)
+{
+    const bool none = !batch && !head && !seq_q && !seq_kv;
+    cla_text_add(text, " %s=%s%s%s%s%s", name, batch ? "b" : "", head ? "h" : "", seq_q ? "q" : "", seq_kv ? "k" : "",
+                 none ? "1" : "");
+}
+
+static void print_integers(struct text *text, const char *name, clattn_integer type)
+{
+    if (type)
+        cla_text_add(text, " %s%s", name, type == CLATTN_INT64 ? "=int64" : "");
+}
+
+static void print_float(struct text *text, const char *name, float value)
+{
+    cla_text_add(text, " %s=", name);
+    cla_text_add_float(text, value);
+}
+
+static void print_position(struct text *text, const clattn_problem *p)
+{
+    if (p->causal || p->corner != CLATTN_TOP_LEFT) {
+        cla_text_add(text, p->causal ? " causal=" : " corner=");
+        if (p->corner == CLATTN_EXPLICIT)
+            cla_text_add(text, "%" PRId64, p->offset);
+        else
+            cla_text_add(text, "%s", cla_corner_name(p->corner));
+    }
+    if (p->window.left >= 0 || p->window.right >= 0)
+        cla_text_add(text, " window=%" PRId64 ",%" PRId64, p->window.left, p->window.right);
+}
+
+static void print_options(struct text *text, const clattn_problem *p)
+{
+    if (!isnan(p->scale))
+        print_float(text, "scale", p->scale);
+    if (p->softcap != 0.0f)
+        print_float(text, "softcap", p->softcap);
+    if (p->mask.present)
+        print_dims(text, "mask", p->mask.stride_batch, p->mask.stride_head, p->mask.stride_seq_q, p->mask.stride_seq_kv);
+    if (p->bias.present) {
+        print_dims(text, "bias", p->bias.stride_batch, p->bias.stride_head, p->bias.stride_seq_q, p->bias.stride_seq_kv);
+        cla_text_add(text, "%s%s%s", p->bias.type == CLATTN_FP32 ? "" : " bias-type=",
+                     p->bias.type == CLATTN_FP32 ? "" : cla_type_name(p->bias.type), p->bias.factors ? " bias-factors" : "");
+    }
+    print_integers(text, "q-lengths", p->q_lengths);
+    print_integers(text, "kv-lengths", p->kv_lengths);
+    print_integers(text, "offsets", p->offsets);
+    print_integers(text, "packed", p->packed.starts);
+    cla_text_add(text, "%s%s%s%s", p->alibi.present ? " alibi" : "", p->sinks ? " sinks" : "", p->lse.present ? " lse" : "",
+                 p->scores.kind == CLATTN_SCORES_SOFTMAX ? " weights" : "");
 }
 
 clattn_status clattn_problem_print(const clattn_problem *p, char *out, size_t size, size_t *needed)
@@ -198,15 +383,8 @@ clattn_status clattn_problem_print(const clattn_problem *p, char *out, size_t si
     else
         cla_text_add(&text, " q=%s k=%s v=%s o=%s", cla_type_name(p->q.type), cla_type_name(p->k.type),
                      cla_type_name(p->v.type), cla_type_name(p->o.type));
-    if (p->causal && p->corner == CLATTN_EXPLICIT)
-        cla_text_add(&text, " causal=%" PRId64, p->offset);
-    else if (p->causal)
-        cla_text_add(&text, " causal=%s", cla_corner_name(p->corner));
-    if (!isnan(p->scale)) {
-        cla_text_add(&text, " scale=");
-        cla_text_add_float(&text, p->scale);
-    }
-    cla_text_add(&text, "%s%s", p->lse.present ? " lse" : "", p->scores.kind == CLATTN_SCORES_SOFTMAX ? " weights" : "");
+    print_position(&text, p);
+    print_options(&text, p);
     const clattn_status status = cla_text_out(&text, out, size, needed);
     cla_text_free(&text);
     return status;

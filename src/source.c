@@ -50,7 +50,7 @@ static clattn_status load(const char *folder, const char *name, const char *incl
     if (folder) {
         struct text path = {0};
         cla_text_add(&path, "%s/%s", folder, name);
-        const bool found = path.data && cla_read_file(path.data, out);
+        const bool found = path.data && cla_read_file(path.data, SIZE_MAX, out);
         cla_text_free(&path);
         if (found)
             return CLATTN_SUCCESS;

@@ -17,7 +17,8 @@ struct source {
     struct text text;
     struct line_run *runs;
     size_t run_count, run_capacity;
-    int lines; /* finished lines of `text` */
+    int lines;        /* finished lines of `text` */
+    char kernel[160]; /* what it is the text of, for messages: engine and tile; set by whoever knows */
 };
 
 /* Appends `defines`, then the named files with their includes resolved. `folder` NULL: the embedded files; otherwise the folder

@@ -13,7 +13,7 @@
 static const char exit_codes[] = "Exit codes:\n"
                                  "  0  right\n"
                                  "  1  a check failed\n"
-                                 "  2  bad usage: an argument, a file's contents or a shape is not valid\n"
+                                 "  2  bad usage: an argument or a shape is not valid\n"
                                  "  3  no OpenCL platform or device\n"
                                  "  4  an OpenCL call failed, or a file could not be read or written\n";
 

@@ -97,5 +97,7 @@ bool cli_wants_colour(int file_descriptor);
 int cmd_info(int argc, char **argv);
 int cmd_run(int argc, char **argv);
 int cmd_check(int argc, char **argv);
+int cmd_bench(int argc, char **argv);
+int cmd_source(int argc, char **argv);
 
 #endif

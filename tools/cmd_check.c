@@ -35,7 +35,8 @@ struct check {
     uint64_t seed;
     size_t done, planned; /* trials of the group at hand */
     struct tally group, total;
-    int code; /* CLI_OK, or why everything stops */
+    double group_start; /* on clock_seconds */
+    int code;           /* CLI_OK, or why everything stops */
 };
 
 static void log_nothing(void *user, clattn_log_level level, const char *text) { (void)user, (void)level, (void)text; }
@@ -92,7 +93,7 @@ static void clear_progress(const struct check *check)
 static void show_progress(const struct check *check, const char *group)
 {
     if (check->progress)
-        fprintf(stderr, "\r%-10s %-16s %6zu of %zu", check->engine, group, check->done, check->planned);
+        fprintf(stderr, "\r%-10s %-13s %6zu of %zu", check->engine, group, check->done, check->planned);
 }
 
 static void print_failure(const struct check *check, const struct trial *trial, const struct trial_result *result)
@@ -129,9 +130,10 @@ static void print_group(const struct check *check, const struct matrix_group *gr
 {
     const struct tally *t = &check->group;
     clear_progress(check);
-    printf("%-10s %-16s %7zu passed %5zu failed", check->engine, group->name, t->passed, t->failed);
+    printf("%-10s %-13s %6zu passed %4zu failed %6.1f s", check->engine, group->name, t->passed, t->failed,
+           clock_seconds() - check->group_start);
     if (t->worst.share > 0.0)
-        printf("   worst error %7.1e (%s), %3.0f%% of what is allowed", t->worst.error, t->worst.what, 100.0 * t->worst.share);
+        printf("   worst %7.1e (%s), %3.0f%% of what is allowed", t->worst.error, t->worst.what, 100.0 * t->worst.share);
     if (t->declined > 0)
         printf("   %zu not served", t->declined);
     printf("\n");
@@ -178,6 +180,7 @@ static bool visit(void *user, const struct matrix_group *group, const char *text
 static void run_group(struct check *check, const struct matrix_group *group)
 {
     memset(&check->group, 0, sizeof check->group);
+    check->group_start = clock_seconds();
     check->done = 0;
     check->planned = matrix_count(group, check->full);
     if (check->planned == 0) /* too long for the quick sample */
@@ -213,7 +216,7 @@ static void run_shape(struct check *check, const struct trial *trial)
 static bool print_text(void *user, const struct matrix_group *group, const char *text)
 {
     (void)user;
-    printf("%-16s %s\n", group->name, text);
+    printf("%-13s %s\n", group->name, text);
     return true;
 }
 
@@ -239,9 +242,12 @@ static int refuse_unknown(const struct cli_list *engines, const struct cli_list 
         for (size_t j = 0; j < count_names; j++)
             known = known || strcmp(names[j], engines->items[i]) == 0;
         const char *near = cli_nearest(engines->items[i], names, count_names);
+        if (!known && near)
+            return cli_fail("check", CLI_USAGE, "--engine", "there is no engine \"%s\"; did you mean \"%s\"?",
+                            engines->items[i], near);
         if (!known)
-            return cli_fail("check", CLI_USAGE, "--engine", "there is no engine \"%s\"%s%s", engines->items[i],
-                            near ? "; did you mean " : "; `clattn info` lists them", near ? near : "");
+            return cli_fail("check", CLI_USAGE, "--engine", "there is no engine \"%s\"; `clattn info` lists them",
+                            engines->items[i]);
     }
     for (size_t i = 0; i < groups->count; i++)
         if (!matrix_find(groups->items[i]))

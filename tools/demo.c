@@ -207,7 +207,7 @@ static int show(struct demo *demo)
 static int demonstrate(struct demo *demo)
 {
     char *device = session_device_text(&demo->session);
-    printf("clattn %s on %s\n", clattn_version(), device ? device : "n/a");
+    printf("clattn %s on\n   %s\n", clattn_version(), device ? device : "n/a");
     free(device);
     int code = compute_all(demo);
     if (code == CLI_OK)

@@ -84,7 +84,7 @@ static char *memory_text(size_t bytes, char *text, size_t size)
 static void print_row(const char *shape, const clattn_problem *p, const struct row *row)
 {
     char fused[32], unfused[32];
-    printf("  %-25s%9.2f  %7.0f", shape, 1e3 * row->fused, 1e-9 * operations(p) / row->fused);
+    printf("  %-24s%9.2f  %7.0f", shape, 1e3 * row->fused, 1e-9 * operations(p) / row->fused);
     if (row->unfused > 0)
         printf("  %10.2f  %4.1fx", 1e3 * row->unfused, row->unfused / row->fused);
     else
@@ -97,9 +97,9 @@ int demo_table(struct session *session, const char *engine)
 {
     double rate = 0; /* operations a second of the slower side so far */
     const double start = clock_seconds();
-    printf("\n3. Fused against the three separate kernels that it replaces (fp32, milliseconds)\n\n"
-           "  %-25s%9s  %7s  %10s  %5s  %s\n",
-           "shape", "fused", "GFLOP/s", "unfused", "gain", "memory: fused / unfused");
+    printf("\n3. Fused against the three separate kernels it replaces (fp32, milliseconds)\n\n"
+           "  %-24s%9s  %7s  %10s  %5s  %s\n",
+           "shape", "fused", "GFLOP/s", "unfused", "gain", "extra memory");
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
         struct row row = {0, 0, 0, 0};
         clattn_problem p;

@@ -26,6 +26,7 @@ struct matrix_group {
     const char *const *lists[MATRIX_LISTS]; /* each ends with NULL; a missing list is one empty word */
     unsigned rotate;                        /* bit 1 << list: not crossed with the others, one word drawn for each trial */
     unsigned quick_cells, quick_trials;     /* of the quick sample: combinations of the first three lists, trials in each */
+    unsigned quick_pool;                    /* these many first combinations are drawn from; 0: all */
 };
 
 extern const struct matrix_group matrix_groups[];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the answer should be: attention by plain loops on the host, in double precision, written from docs/semantics.md and sharing
- * no line with the library. Beside it the same loops in the kernels' own arithmetic (fp32 sums), whose error against the double
- * ones says how much error is in the nature of the numbers. */
+ * What the answer should be: attention by plain loops on the host, in double precision, written from docs/semantics.md and
+ * sharing no line with the library. Beside it the same loops in the kernels' own arithmetic (fp32 sums), whose error against
+ * the double ones says how much error is in the nature of the numbers. */
 #ifndef CLATTN_TOOLS_ORACLE_H
 #define CLATTN_TOOLS_ORACLE_H
 
@@ -27,12 +27,12 @@ struct oracle {
 bool oracle_begin(struct oracle *oracle, const struct oracle_call *call);
 void oracle_end(struct oracle *oracle);
 
-/* Row i of head h in double precision: head_dim_v outputs, the LSE, and (unless NULL) the seq_kv weights. Rows are fastest asked
- * for in the order of their heads. */
+/* Row i of head h in double precision: head_dim_v outputs, the LSE, and (unless NULL) the seq_kv weights. Rows are fastest
+ * asked for in the order of their heads. */
 void oracle_row(struct oracle *oracle, int64_t batch, int64_t head, int64_t row, double *o, double *lse, double *weights);
 
-/* The same row in fp32, stored in the output's type at the end. round_weights: the weights are rounded to V's storage type before
- * the second product, as engines that multiply in that type do. */
+/* The same row in fp32, stored in the output's type at the end. round_weights: the weights are rounded to V's storage type
+ * before the second product, as engines that multiply in that type do. */
 void oracle_plain_row(struct oracle *oracle, int64_t batch, int64_t head, int64_t row, bool round_weights, float *o,
                       float *lse);
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The SVG half of picture.h. All measures are whole pixels, so no number depends on the locale. */
+ * The SVG half of picture.h. */
 #include "picture.h"
+
+#include "svg.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -17,9 +19,6 @@ enum {
     FOOT = 64,
 };
 
-#define INK "#1f2933"
-#define MUTED "#6b7785"
-
 /* From near white through blue to near black, so that it prints in grey too. */
 static void colour_of(float w, int rgb[3])
 {
@@ -30,28 +29,6 @@ static void colour_of(float w, int rgb[3])
     const float t = at - (float)k;
     for (int c = 0; c < 3; c++)
         rgb[c] = (int)((1.0f - t) * (float)stops[k][c] + t * (float)stops[k + 1][c] + 0.5f);
-}
-
-static void escape(FILE *out, const char *text)
-{
-    for (; *text != '\0'; text++) {
-        const char *entity = *text == '&'   ? "&amp;"
-                             : *text == '<' ? "&lt;"
-                             : *text == '>' ? "&gt;"
-                             : *text == '"' ? "&quot;"
-                                            : NULL;
-        if (entity != NULL)
-            fputs(entity, out);
-        else
-            fputc(*text, out);
-    }
-}
-
-static void text_at(FILE *out, int x, int y, const char *attributes, const char *text)
-{
-    fprintf(out, "<text x=\"%d\" y=\"%d\" %s>", x, y, attributes);
-    escape(out, text);
-    fputs("</text>\n", out);
 }
 
 static void cell(FILE *out, int x, int y, int size, float w)
@@ -67,10 +44,10 @@ static void large_map(FILE *out, const struct picture *p, int head)
     const int n = p->tokens;
     for (int i = 0; i < n; i++) {
         char attributes[128];
-        text_at(out, LEFT - 10, TOP + i * CELL + CELL / 2 + 5, "text-anchor=\"end\"", p->labels[i]);
+        svg_text(out, LEFT - 10, TOP + i * CELL + CELL / 2 + 5, "text-anchor=\"end\"", p->labels[i]);
         const int x = LEFT + i * CELL + CELL / 2;
         snprintf(attributes, sizeof attributes, "transform=\"rotate(-45 %d %d)\"", x, TOP - 10);
-        text_at(out, x, TOP - 10, attributes, p->labels[i]);
+        svg_text(out, x, TOP - 10, attributes, p->labels[i]);
         for (int j = 0; j < n; j++)
             cell(out, LEFT + j * CELL + 1, TOP + i * CELL + 1, CELL - 2, picture_weight(p, head, i, j));
     }
@@ -81,8 +58,8 @@ static void large_map(FILE *out, const struct picture *p, int head)
             if (w < 0.095f)
                 continue;
             snprintf(percent, sizeof percent, "%d", (int)(100.0f * w + 0.5f));
-            text_at(out, LEFT + j * CELL + CELL / 2, TOP + i * CELL + CELL / 2 + 4,
-                    w > 0.58f ? "class=\"n\" fill=\"#ffffff\"" : "class=\"n\" fill=\"" INK "\"", percent);
+            svg_text(out, LEFT + j * CELL + CELL / 2, TOP + i * CELL + CELL / 2 + 4,
+                     w > 0.58f ? "class=\"n\" fill=\"#ffffff\"" : "class=\"n\" fill=\"" SVG_INK "\"", percent);
         }
     }
 }
@@ -95,13 +72,13 @@ static void small_maps(FILE *out, const struct picture *p, int head, int x0, int
         const int x = x0 + h % SMALL_COLUMNS * (SMALL_SIDE + SMALL_GAP);
         const int y = y0 + h / SMALL_COLUMNS * (SMALL_SIDE + SMALL_GAP);
         snprintf(label, sizeof label, "head %d", h);
-        text_at(out, x, y - 6, h == head ? "class=\"s\" font-weight=\"bold\" fill=\"" INK "\"" : "class=\"s\"", label);
+        svg_text(out, x, y - 6, h == head ? "class=\"s\" font-weight=\"bold\" fill=\"" SVG_INK "\"" : "class=\"s\"", label);
         for (int i = 0; i < p->tokens; i++)
             for (int j = 0; j < p->tokens; j++)
                 cell(out, x + j * size, y + i * size, size, picture_weight(p, h, i, j));
         if (h == head)
             fprintf(out,
-                    "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"none\" stroke=\"" INK
+                    "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"none\" stroke=\"" SVG_INK
                     "\" stroke-width=\"2\"/>\n",
                     x - 2, y - 2, size * p->tokens + 4, size * p->tokens + 4);
     }
@@ -116,8 +93,8 @@ static void legend(FILE *out, int x, int y)
         fprintf(out, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"10\" fill=\"#%02x%02x%02x\"/>\n", x + i * WIDTH, y, WIDTH,
                 (unsigned)rgb[0], (unsigned)rgb[1], (unsigned)rgb[2]);
     }
-    text_at(out, x - 8, y + 9, "class=\"s\" text-anchor=\"end\"", "weight 0%");
-    text_at(out, x + STEPS * WIDTH + 8, y + 9, "class=\"s\"", "100%");
+    svg_text(out, x - 8, y + 9, "class=\"s\" text-anchor=\"end\"", "weight 0%");
+    svg_text(out, x + STEPS * WIDTH + 8, y + 9, "class=\"s\"", "100%");
 }
 
 static void draw(FILE *out, const struct picture *p, int head)
@@ -127,22 +104,16 @@ static void draw(FILE *out, const struct picture *p, int head)
     const int small_height = rows * (SMALL_SIDE + SMALL_GAP), body = side > small_height ? side : small_height;
     const int x_small = LEFT + side + GUTTER;
     const int width = x_small + SMALL_COLUMNS * (SMALL_SIDE + SMALL_GAP) + 10, height = TOP + body + FOOT;
-    fprintf(
-        out,
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" font-family=\"Helvetica, "
-        "Arial, sans-serif\" font-size=\"14\" fill=\"" INK "\">\n"
-        "<style>.n{font-size:12px;text-anchor:middle}.s{font-size:12px;fill:" MUTED "}</style>\n"
-        "<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n",
-        width, height, width, height);
-    text_at(out, 24, 34, "font-size=\"20\" font-weight=\"bold\"", p->title);
+    svg_begin(out, width, height);
+    svg_text(out, 24, 34, "font-size=\"20\" font-weight=\"bold\"", p->title);
     snprintf(subtitle, sizeof subtitle, "Head %d. Rows: the word that looks. Columns: the word looked at. Numbers: per cent.",
              head);
-    text_at(out, 24, 56, "class=\"s\"", subtitle);
+    svg_text(out, 24, 56, "class=\"s\"", subtitle);
     large_map(out, p, head);
     small_maps(out, p, head, x_small, TOP);
     legend(out, LEFT + side / 2 - 80, TOP + side + 18);
-    text_at(out, 24, height - 18, "class=\"s\"", p->note);
-    fputs("</svg>\n", out);
+    svg_text(out, 24, height - 18, "class=\"s\"", p->note);
+    svg_end(out);
 }
 
 bool picture_write_svg(const struct picture *p, int head, const char *path)

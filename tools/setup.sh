@@ -9,6 +9,7 @@ set -eu
 packages="
     gcc libc6-dev cmake ninja-build
     ocl-icd-opencl-dev opencl-headers pocl-opencl-icd clinfo
+    libxxhash-dev
     libcmocka-dev libcjson-dev
 "
 ci_packages="

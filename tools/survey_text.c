@@ -149,6 +149,8 @@ static void print_order(const char *text)
         snprintf(engine, sizeof engine, "%s", next);
         tiles++;
     }
+    if (at > 0 && at < sizeof row)
+        snprintf(row + at, sizeof row - at, "; unfused only when it is named");
     print_row("  order tried", row);
 }
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BUFFERS = 6, INPUT_BUFFERS = 3 };
+enum { INPUT_BUFFERS = 3 };
 
 struct run {
     clattn_context *context;
@@ -18,11 +18,11 @@ struct run {
     const struct trial *trial;
     struct trial_data *data;
     struct trial_result *result;
-    struct trial_tensor *tensors[BUFFERS]; /* q, k, v, o, lse, scores */
-    cl_mem mems[BUFFERS];
+    struct trial_tensor *tensors[TRIAL_BUFFERS]; /* q, k, v, o, lse, scores */
+    struct trial_device device;
 };
 
-static const char *const tensor_names[BUFFERS] = {"q", "k", "v", "o", "lse", "weights"};
+static const char *const tensor_names[TRIAL_BUFFERS] = {"q", "k", "v", "o", "lse", "weights"};
 
 static size_t bytes_of(const struct trial_tensor *t) { return (size_t)t->count * storage_size(t->type); }
 
@@ -41,46 +41,12 @@ static bool fail_library(struct trial_result *result, const clattn_error *error)
     return false;
 }
 
-static bool upload(struct run *s)
-{
-    for (int i = 0; i < BUFFERS; i++) {
-        cl_int code;
-        if (s->tensors[i]->count == 0)
-            continue;
-        const cl_mem_flags access = i < INPUT_BUFFERS ? CL_MEM_READ_ONLY : CL_MEM_READ_WRITE;
-        s->mems[i] = clCreateBuffer(clattn_context_cl(s->context), access | CL_MEM_COPY_HOST_PTR, bytes_of(s->tensors[i]),
-                                    s->tensors[i]->data, &code);
-        if (code != CL_SUCCESS)
-            return fail_cl(s, "clCreateBuffer", code);
-    }
-    return true;
-}
-
-static clattn_buffer buffer_of(const struct run *s, int i)
-{
-    if (!s->mems[i])
-        return (clattn_buffer){CLATTN_BUFFER_NONE, NULL, 0};
-    return clattn_mem(s->mems[i], (size_t)s->tensors[i]->origin * storage_size(s->tensors[i]->type));
-}
-
 static bool enqueue(struct run *s)
 {
     clattn_error error;
     clattn_call call;
     clattn_error_init(&error);
-    clattn_call_init(&call, s->plan);
-    call.q = buffer_of(s, 0);
-    call.k = buffer_of(s, 1);
-    call.v = buffer_of(s, 2);
-    call.o = buffer_of(s, 3);
-    call.lse = buffer_of(s, 4);
-    call.scores = buffer_of(s, 5);
-    call.batch = s->trial->batch;
-    call.seq_q = s->trial->seq_q;
-    call.seq_kv = s->trial->seq_kv;
-    call.offset = s->trial->offset;
-    if (!isnan(s->trial->scale)) /* otherwise the default that the plan has put there */
-        call.scale = s->trial->scale;
+    trial_device_call(&s->device, s->plan, s->trial, s->data, &call);
     if (clattn_enqueue(s->plan, s->queue, &call, 0, NULL, NULL, &error) != CLATTN_SUCCESS)
         return fail_library(s->result, &error);
     const cl_int code = clFinish(s->queue);
@@ -90,7 +56,8 @@ static bool enqueue(struct run *s)
 /* Reads buffer i into host memory of its size. */
 static bool download(struct run *s, int i, void *into)
 {
-    const cl_int code = clEnqueueReadBuffer(s->queue, s->mems[i], CL_TRUE, 0, bytes_of(s->tensors[i]), into, 0, NULL, NULL);
+    const cl_int code =
+        clEnqueueReadBuffer(s->queue, s->device.mems[i], CL_TRUE, 0, bytes_of(s->tensors[i]), into, 0, NULL, NULL);
     return code == CL_SUCCESS || fail_cl(s, "clEnqueueReadBuffer", code);
 }
 
@@ -111,8 +78,8 @@ static bool unchanged(struct run *s, int i, const char *complaint)
 /* Outputs are poisoned again before each further run, so that one that does nothing shows. */
 static bool run_again(struct run *s)
 {
-    for (int i = INPUT_BUFFERS; i < BUFFERS; i++) {
-        if (!s->mems[i])
+    for (int i = INPUT_BUFFERS; i < TRIAL_BUFFERS; i++) {
+        if (!s->device.mems[i])
             continue;
         const clattn_type type = s->tensors[i]->type;
         void *poison = malloc(bytes_of(s->tensors[i]));
@@ -120,31 +87,34 @@ static bool run_again(struct run *s)
             return false;
         storage_fill_poison(type, poison, s->tensors[i]->count);
         const cl_int code =
-            clEnqueueWriteBuffer(s->queue, s->mems[i], CL_TRUE, 0, bytes_of(s->tensors[i]), poison, 0, NULL, NULL);
+            clEnqueueWriteBuffer(s->queue, s->device.mems[i], CL_TRUE, 0, bytes_of(s->tensors[i]), poison, 0, NULL, NULL);
         free(poison);
         if (code != CL_SUCCESS)
             return fail_cl(s, "clEnqueueWriteBuffer", code);
     }
     if (!enqueue(s))
         return false;
-    for (int i = INPUT_BUFFERS; i < BUFFERS; i++)
-        if (s->mems[i] && !unchanged(s, i, "has other bits in a second run of the same call"))
+    for (int i = INPUT_BUFFERS; i < TRIAL_BUFFERS; i++)
+        if (s->device.mems[i] && !unchanged(s, i, "has other bits in a second run of the same call"))
             return false;
     return true;
 }
 
 static bool launch(struct run *s)
 {
-    if (!upload(s) || !enqueue(s))
+    const char *call;
+    cl_int code;
+    if (!trial_device_create(&s->device, s->context, s->data, &call, &code))
+        return fail_cl(s, call, code);
+    if (!enqueue(s))
         return false;
-    for (int i = INPUT_BUFFERS; i < BUFFERS; i++)
-        if (s->mems[i] && !download(s, i, s->tensors[i]->data))
-            return false;
+    if (!trial_device_read(&s->device, s->queue, s->data, &call, &code))
+        return fail_cl(s, call, code);
     for (int run = 1; run < s->trial->repeats; run++)
         if (!run_again(s))
             return false;
     for (int i = 0; i < INPUT_BUFFERS; i++)
-        if (s->mems[i] && !unchanged(s, i, "is an input and was changed"))
+        if (s->device.mems[i] && !unchanged(s, i, "is an input and was changed"))
             return false;
     return true;
 }
@@ -153,13 +123,11 @@ bool trial_launch(clattn_context *context, cl_command_queue queue, clattn_plan *
                   struct trial_data *data, struct trial_result *result)
 {
     struct run s = {
-        context, queue, plan, trial, data, result, {&data->q, &data->k, &data->v, &data->o, &data->lse, &data->scores}, {0}};
+        context, queue, plan, trial, data, result, {&data->q, &data->k, &data->v, &data->o, &data->lse, &data->scores}, {{0}}};
     memset(result, 0, sizeof *result);
     snprintf(result->engine, sizeof result->engine, "%s", clattn_plan_engine(plan));
     const bool launched = launch(&s);
-    for (int i = 0; i < BUFFERS; i++)
-        if (s.mems[i])
-            clReleaseMemObject(s.mems[i]);
+    trial_device_destroy(&s.device);
     if (!launched && result->message[0] == '\0')
         snprintf(result->message, sizeof result->message, "the host is out of memory");
     return launched;

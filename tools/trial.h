@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One trial: inputs made from a seed, one attention by the library, and the verdict of the oracle. Every buffer stands between guard
- * bands, gaps between strides included; what must not be read is NaN, what must be written is poisoned first. */
+ * One trial: inputs made from a seed, one attention by the library, and the verdict of the oracle. Every buffer stands between
+ * guard bands, gaps between strides included; what must not be read is NaN, what must be written is poisoned first. */
 #ifndef CLATTN_TOOLS_TRIAL_H
 #define CLATTN_TOOLS_TRIAL_H
 
 #include "clattn/clattn.h"
 
 enum trial_inputs {
-    TRIAL_RISING, /* most rows' scores climb along the keys, so that the running maximum rises block by block; one row in four falls */
+    TRIAL_RISING,   /* most rows' scores climb along the keys, so that the running maximum rises block by block; one row in four
+                       falls */
     TRIAL_STEEP,    /* the same over a span of 90: most weights are subnormal or 0 */
     TRIAL_EQUAL,    /* Q = K = 0: every visible key weighs the same */
     TRIAL_ONES,     /* V = 1: each row gives 1 */
@@ -61,7 +62,8 @@ void trial_run(clattn_context *context, cl_command_queue queue, clattn_plan *pla
 void trial_run_engine(clattn_context *context, cl_command_queue queue, const char *engine, const struct trial *trial,
                       struct trial_result *result);
 
-/* ------------------------------------------------------------------------------- step by step, for tests with their own numbers */
+/* ------------------------------------------------------------------------------- step by step, for tests with their own
+ * numbers */
 
 /* One tensor in host memory: front guard, elements with gaps, back guard. */
 struct trial_tensor {
@@ -79,8 +81,30 @@ struct trial_data {
 /* Buffers of trial's call, inputs filled, outputs poisoned. False: out of memory. */
 bool trial_data_create(struct trial_data *data, const struct trial *trial);
 void trial_data_destroy(struct trial_data *data);
+void trial_poison(struct trial_data *data); /* the outputs, as they were at first */
 float trial_get(const struct trial_tensor *tensor, int64_t b, int64_t h, int64_t s, int64_t d);
 void trial_set(const struct trial_tensor *tensor, int64_t b, int64_t h, int64_t s, int64_t d, float x);
+
+/* The same in device memory, a buffer a tensor. */
+enum { TRIAL_BUFFERS = 6 };
+
+struct trial_device {
+    cl_mem mems[TRIAL_BUFFERS]; /* q, k, v, o, lse, scores; NULL for what has no element */
+};
+
+/* Buffers that hold what the host has. False: *call and *code name the OpenCL call that failed; nothing is to be freed. */
+bool trial_device_create(struct trial_device *device, clattn_context *context, const struct trial_data *data, const char **call,
+                         cl_int *code);
+void trial_device_destroy(struct trial_device *device);
+/* A call at the trial's sizes on these buffers, ready to be enqueued. */
+void trial_device_call(const struct trial_device *device, const clattn_plan *plan, const struct trial *trial,
+                       const struct trial_data *data, clattn_call *call);
+/* Puts the host's outputs there: after trial_poison, what a run leaves unwritten shows. */
+bool trial_device_write_outputs(const struct trial_device *device, cl_command_queue queue, const struct trial_data *data,
+                                const char **call, cl_int *code);
+/* Reads the outputs back. False: as above. */
+bool trial_device_read(const struct trial_device *device, cl_command_queue queue, struct trial_data *data, const char **call,
+                       cl_int *code);
 
 /* Uploads, enqueues, waits, reads everything back. False: result says why. */
 bool trial_launch(clattn_context *context, cl_command_queue queue, clattn_plan *plan, const struct trial *trial,

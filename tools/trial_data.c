@@ -190,6 +190,14 @@ bool trial_data_create(struct trial_data *data, const struct trial *trial)
     return true;
 }
 
+void trial_poison(struct trial_data *data)
+{
+    struct trial_tensor *const outputs[] = {&data->o, &data->lse, &data->scores};
+    for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++)
+        if (outputs[i]->count > 0)
+            storage_fill_poison(outputs[i]->type, outputs[i]->data, outputs[i]->count);
+}
+
 void trial_data_destroy(struct trial_data *data)
 {
     struct trial_tensor *const all[] = {&data->q, &data->k, &data->v, &data->o, &data->lse, &data->scores};

@@ -128,7 +128,7 @@ FN void engine_qk(engine *e, const tile *t, int key0, float factor)
     PTX_COPY_WAIT(SLOTS - 1);
     barrier(CLK_LOCAL_MEM_FENCE);
     if (SLOTS == 2) {
-        stage_k(e, t, key0 + BLOCK_N, e->turn ^ 1);
+        stage_k(e, t, tile_next_block(t, key0), e->turn ^ 1);
     } else {
         stage_v(e, t, key0, 0);
     }
@@ -190,9 +190,9 @@ FN void engine_pv(engine *e, const tile *t, int key0, const elem *alpha)
     PTX_COPY_WAIT(SLOTS - 1);
     barrier(CLK_LOCAL_MEM_FENCE);
     if (SLOTS == 2) {
-        stage_v(e, t, key0 + BLOCK_N, e->turn ^ 1);
+        stage_v(e, t, tile_next_block(t, key0), e->turn ^ 1);
     } else {
-        stage_k(e, t, key0 + BLOCK_N, 0);
+        stage_k(e, t, tile_next_block(t, key0), 0);
     }
 #if SCORE_OPTIONS
     if (e->hides) {

@@ -46,6 +46,10 @@ FN float exp2_ptx(float x)
 #else
 #define EXP2(x) exp2(x)
 #endif
+/* One instruction, and it passes over a NaN in `b` as well as the comparison that stands for it on CPUs. */
+#ifndef KEEP_LOOPS
+#define LARGER(a, b) fmax(a, b)
+#endif
 #include "cl/elem.cl"
 
 #define K_CHUNKS ((HEAD_DIM + DEPTH_CHUNK - 1) / DEPTH_CHUNK)
@@ -66,7 +70,9 @@ FN float exp2_ptx(float x)
 #define V_SIZE (VALUE_CHUNK * V_STRIDE)
 #define SLOT_SIZE (QK_SIZE > V_SIZE ? QK_SIZE : V_SIZE)
 #define LOCAL_SIZE (Q_RESIDENT_SIZE + P_SIZE + SLOTS * SLOT_SIZE)
-#if LOCAL_SIZE * 16 != LOCAL_BYTES
+/* A flag a key, where an explicit mask or bias may hide one from every row. */
+#define SEEN_SIZE (SCORE_OPTIONS ? BLOCK_N : 1)
+#if LOCAL_SIZE * 16 + SEEN_SIZE * 4 != LOCAL_BYTES
 #error "simt: the host half counts local memory differently"
 #endif
 
@@ -103,7 +109,9 @@ typedef float v_vector;
 #define ENGINE_OWNS_ROWS(e) ((e)->x == 0)
 #define ENGINE_LOCAL(e)                                                                                                        \
     __local float4 simt_local[LOCAL_SIZE];                                                                                     \
-    (e).local_memory = simt_local;
+    __local int simt_seen[SEEN_SIZE];                                                                                          \
+    (e).local_memory = simt_local;                                                                                             \
+    (e).seen = simt_seen;
 
 /* Q, K or V of one tile. Element (row, col) stands at `at` + row * row_step + col * col_step. */
 typedef struct {
@@ -116,6 +124,7 @@ typedef struct {
 
 typedef struct {
     __local float4 *local_memory;
+    __local int *seen;
     matrix q, k, v;
     int x, y;
     int turn; /* which slot holds chunk 0 */
@@ -150,10 +159,9 @@ FN void chunk_await(engine *e, const tile *t, int key0, int chunk)
 #if SLOTS == 2
     STAGED_WAIT();
     barrier(CLK_LOCAL_MEM_FENCE);
-    if (chunk + 1 < CHUNKS) {
-        chunk_stage(e, t, key0, chunk + 1, SLOT_PLACE(e, chunk + 1));
-    } else if (key0 + BLOCK_N < t->key_end) {
-        chunk_stage(e, t, key0 + BLOCK_N, 0, SLOT_PLACE(e, CHUNKS));
+    const int next = (chunk + 1) % CHUNKS, next_key0 = next == 0 ? tile_next_block(t, key0) : key0;
+    if (next_key0 < t->key_end) {
+        chunk_stage(e, t, next_key0, next, SLOT_PLACE(e, chunk + 1));
     }
 #else
     barrier(CLK_LOCAL_MEM_FENCE);
@@ -263,8 +271,39 @@ FN void product_pv(engine *e, __local const float4 *p, __local const float4 *val
     }
 }
 
+/* 0 * NaN is NaN: V of keys that weigh nothing in every row of the tile must be 0, whatever stands there. Keys past the ends
+ * arrive as 0; which ones a mask or a bias hides is known only now. */
+FN void mark_seen(engine *e)
+{
+    const int item = (int)get_local_id(0);
+    for (int i = item; i < BLOCK_N; i += WORK_GROUP) {
+        e->seen[i] = 0;
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    FOR_S_COLS(c)
+    {
+        int seen = 0;
+        FOR_ROWS(r) { seen |= e->s[r][c] != 0.0f; }
+        if (seen) {
+            atomic_or(&e->seen[ENGINE_S_COL(e, c)], 1);
+        }
+    }
+}
+FN void clear_unseen(engine *e, int first_key, __local float4 *values)
+{
+    for (int i = (int)get_local_id(0); i < V_SIZE; i += WORK_GROUP) {
+        if (!e->seen[first_key + i / V_STRIDE]) {
+            values[i] = (float4)(0.0f);
+        }
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+}
+
 FN void engine_pv(engine *e, const tile *t, int key0, const elem *alpha)
 {
+    if (SCORE_OPTIONS) {
+        mark_seen(e);
+    }
     store_p(e);
     FOR_ROWS(r)
     {
@@ -272,6 +311,9 @@ FN void engine_pv(engine *e, const tile *t, int key0, const elem *alpha)
     }
     for (int chunk = 0; chunk < V_CHUNKS; chunk++) {
         chunk_await(e, t, key0, K_CHUNKS + chunk);
+        if (SCORE_OPTIONS) {
+            clear_unseen(e, chunk * VALUE_CHUNK, SLOT_PLACE(e, K_CHUNKS + chunk));
+        }
         product_pv(e, P_PLACE(e) + chunk * (VALUE_CHUNK / 4), SLOT_PLACE(e, K_CHUNKS + chunk));
     }
     e->turn ^= CHUNKS & (SLOTS - 1);

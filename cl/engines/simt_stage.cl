@@ -14,7 +14,7 @@ FN void copy_quad(__local float4 *to, __global const void *from, int there)
 {
     __asm__ volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
                      :
-                     : "r"((uint)(size_t)to), "l"(from), "r"(there ? 16 : 0)
+                     : "r"((uint)(size_t)to), "l"((ulong)from), "r"(there ? 16 : 0)
                      : "memory");
 }
 #define STAGED_WAIT() __asm__ volatile("cp.async.wait_all;" : : : "memory")
@@ -88,6 +88,16 @@ FN void stage_by_one(__local float *to, const matrix *m, int type, int deal, int
     }
 }
 
+/* Four elements of a row, fewer at the end of a row whose length is no multiple of four. */
+FN float4 load_tail(int type, int width, __global const void *p, long i)
+{
+    float4 x = (float4)(0.0f);
+    x.x = load_one(type, p, i);
+    x.y = width % 4 > 1 ? load_one(type, p, i + 1) : 0.0f;
+    x.z = width % 4 > 2 ? load_one(type, p, i + 2) : 0.0f;
+    return x;
+}
+
 FN void stage_rows_by_four(__local float4 *to, const matrix *m, int type, int deal, int rows, int cols, int stride, int width,
                            int row0, int first, int last, int col0)
 {
@@ -96,29 +106,26 @@ FN void stage_rows_by_four(__local float4 *to, const matrix *m, int type, int de
     for (int step = 0; step < (count + WORK_GROUP - 1) / WORK_GROUP; step++) {
         const int i = (int)get_local_id(0) + step * WORK_GROUP;
         if (count % WORK_GROUP == 0 || i < count) {
-            const int r = i / quads, c = i % quads * 4;
-            const int row = row0 + r, col = col0 + c;
+            const int r = i / quads, c = i % quads;
+            const int row = row0 + r, col = col0 + c * 4;
             const int there = row >= first && row < last && col < width;
-            __local float4 *place = to + PLACE(r) * stride + c / 4;
+            const int tail = width % 4 != 0 && there && col + 4 > width;
+            __local float4 *place = to + PLACE(r) * stride + c;
             const long at = matrix_row(m, there ? row : first) + (there ? col : 0);
-            float4 x = (float4)(0.0f);
-            if (width % 4 != 0 && there && col + 4 > width) {
-                x.x = load_one(type, m->data, at);
-                x.y = width % 4 > 1 ? load_one(type, m->data, at + 1) : 0.0f;
-                x.z = width % 4 > 2 ? load_one(type, m->data, at + 2) : 0.0f;
-                *place = x;
-                continue;
-            }
 #ifdef COPY_ASM
-            if (type == FP32) {
+            if (type == FP32 && !tail) {
                 copy_quad(place, (__global const float *)m->data + at, there);
-                continue;
-            }
+            } else
 #endif
-            if (there) {
-                x = load_four(type, m->data, at);
+            {
+                float4 x = (float4)(0.0f);
+                if (tail) {
+                    x = load_tail(type, width, m->data, at);
+                } else if (there) {
+                    x = load_four(type, m->data, at);
+                }
+                *place = x;
             }
-            *place = x;
         }
     }
 }
@@ -160,17 +167,11 @@ FN void stage_cols_by_four(__local float *to, const matrix *m, int type, int dea
 FN void stage(__local float4 *to, const matrix *m, int type, int deal, int rows, int cols, int stride, int width, int row0,
               int first, int last, int col0)
 {
-#if STAGE_WALKS >= 1
-    if (m->walk == WALK_ROWS_BY_FOUR) {
-        stage_rows_by_four(to, m, type, deal, rows, cols, stride, width, row0, first, last, col0);
-        return;
-    }
-#endif
-#if STAGE_WALKS >= 2
-    if (m->walk == WALK_COLS_BY_FOUR) {
+    if (STAGE_WALKS >= 2 && m->walk == WALK_COLS_BY_FOUR) {
         stage_cols_by_four((__local float *)to, m, type, deal, rows, cols, stride, width, row0, first, last, col0);
-        return;
+    } else if (STAGE_WALKS >= 1 && m->walk == WALK_ROWS_BY_FOUR) {
+        stage_rows_by_four(to, m, type, deal, rows, cols, stride, width, row0, first, last, col0);
+    } else {
+        stage_by_one((__local float *)to, m, type, deal, rows, cols, stride, width, row0, first, last, col0);
     }
-#endif
-    stage_by_one((__local float *)to, m, type, deal, rows, cols, stride, width, row0, first, last, col0);
 }

@@ -129,6 +129,19 @@ typedef enum clattn_log_level {
  * library. */
 typedef void (*clattn_log_fn)(void *user, clattn_log_level level, const char *text);
 
+/* Compiled programs are kept for the next process, so that only the first run of a kernel on a device and driver compiles it:
+ * in $XDG_CACHE_HOME/clattn or ~/.cache/clattn (Windows: %LOCALAPPDATA%\clattn), in a folder of the caller's, or in the
+ * caller's own store. The environment has the last word: CLATTN_CACHE=off turns it off, CLATTN_CACHE_DIR names a folder. An
+ * entry that cannot be read or used, for whatever reason, is made again; one that cannot be written is left out; neither is an
+ * error. Any number of processes may share a folder.
+ *
+ * A store of the caller's: both functions may be called from any thread that calls the library, and may call the library.
+ * `name` is a file name of 36 letters, digits and a dot.
+ *   load   returns the size of what is stored under the name, 0 if nothing is, and copies it to `bytes` if `size` is enough.
+ *   store  keeps `size` bytes, in place of what is there under the name. */
+typedef size_t (*clattn_cache_load_fn)(void *user, const char *name, void *bytes, size_t size);
+typedef void (*clattn_cache_store_fn)(void *user, const char *name, const void *bytes, size_t size);
+
 typedef struct clattn_context_options {
     size_t struct_size;
     const char *device;    /* selector, used when no cl_context and no device are given; NULL: see clattn_device_find */
@@ -136,6 +149,11 @@ typedef struct clattn_context_options {
                               CLATTN_DEVICE_OVERRIDE in the environment is applied after it. NULL: none */
     clattn_log_fn log;     /* NULL: silence */
     void *log_user;
+    bool cache_off;                    /* nothing is kept and nothing looked for */
+    const char *cache_folder;          /* UTF-8; made when missing. NULL: the user's cache folder, as above */
+    clattn_cache_load_fn cache_load;   /* with one of these, a store of the caller's takes the folder's place */
+    clattn_cache_store_fn cache_store; /* NULL: nothing is stored */
+    void *cache_user;
 } clattn_context_options;
 
 CLATTN_API void clattn_context_options_init_sized(clattn_context_options *options, size_t size);
@@ -261,7 +279,8 @@ typedef struct clattn_problem {
 CLATTN_API void clattn_problem_init_sized(clattn_problem *problem, size_t size);
 static inline void clattn_problem_init(clattn_problem *problem) { clattn_problem_init_sized(problem, sizeof *problem); }
 
-/* Sets all strides (q, k, v, o, lse, scores) for contiguous tensors of the sizes in the problem. */
+/* Sets all strides of q, k, v, o, lse and scores for contiguous tensors of the sizes in the problem (of packed.total_q and
+ * total_kv rows where sequences are packed). Call it once sizes are set. */
 CLATTN_API void clattn_problem_set_layout(clattn_problem *problem, clattn_layout layout);
 
 /* The SHAPE text shared by tools, tests and tuning tables, such as
@@ -271,17 +290,27 @@ CLATTN_API void clattn_problem_set_layout(clattn_problem *problem, clattn_layout
 CLATTN_API clattn_status clattn_problem_parse(const char *shape, clattn_problem *problem, clattn_error *error);
 CLATTN_API clattn_status clattn_problem_print(const clattn_problem *problem, char *text, size_t size, size_t *needed);
 
+/* The standard ALiBi slopes of `heads` query heads (Press et al., arXiv:2108.12409, section 3): 2^(-8 i / n) for i = 1 ... n
+ * where n is a power of two; otherwise those of the next smaller power of two, then every other one of twice as many. */
+CLATTN_API void clattn_alibi_slopes(int64_t heads, float *slopes);
+
 /* --------------------------------------------------------------------------------------------------------------- plan */
 
 typedef struct clattn_plan clattn_plan;
 
 typedef struct clattn_plan_options {
     size_t struct_size;
-    const char
-        *engine;       /* only this one, by the name that `clattn info` shows, "unfused" included; NULL: the best that serves */
-    const char *avoid; /* names to pass over, separated by commas; NULL: none */
-    int64_t chunk;     /* where few queries meet many keys: keys of one chunk, rounded up to whole tiles. 0: the library's
-                          choice, which depends on the problem alone; -1: keys are never split */
+    /* Only this engine, by the name that `clattn info` shows, "unfused" included. NULL: the best that serves. */
+    const char *engine;
+    /* Names to pass over, separated by commas. NULL: none. */
+    const char *avoid;
+    /* Where few queries meet many keys: keys of one chunk, rounded up to whole tiles. 0: the library's choice, which depends on
+     * the problem alone; -1: keys are never split. */
+    int64_t chunk;
+    /* A call that would keep the device busy for longer is cut into several launches of about this many milliseconds, with the
+     * same result bit for bit; the rate is measured when the plan is made. 0: 500 for `reference` on GPUs (drivers reset a
+     * device that is busy for some seconds), none for others; negative: none. */
+    double max_launch_ms;
 } clattn_plan_options; /* the environment variables CLATTN_ENGINE and CLATTN_AVOID, if set, take their place */
 
 CLATTN_API void clattn_plan_options_init_sized(clattn_plan_options *options, size_t size);
@@ -290,9 +319,10 @@ static inline void clattn_plan_options_init(clattn_plan_options *options)
     clattn_plan_options_init_sized(options, sizeof *options);
 }
 
-/* Chooses an engine and tiles and builds the kernels (programs are shared by all plans of a context). No call of it launches
- * anything. Errors: INVALID_ARGUMENT with the field, UNSUPPORTED with the reason an engine each, BUILD_FAILED with the log,
- * OPENCL, DEVICE_LOST, OUT_OF_HOST_MEMORY. */
+/* Chooses an engine and tiles and builds the kernels (programs are shared by all plans of a context). Nothing is
+ * launched, unless work is to be cut into slices (max_launch_ms): then a small problem is timed on a queue of the library's
+ * own. Errors: INVALID_ARGUMENT with the field, UNSUPPORTED with the reason an engine each, BUILD_FAILED with the log, OPENCL,
+ * DEVICE_LOST, OUT_OF_HOST_MEMORY. */
 CLATTN_API clattn_status clattn_plan_create(clattn_context *context, const clattn_problem *problem,
                                             const clattn_plan_options *options, clattn_plan **plan, clattn_error *error);
 
@@ -377,6 +407,32 @@ CLATTN_API clattn_status clattn_enqueue(clattn_plan *plan, cl_command_queue queu
 CLATTN_API clattn_status clattn_attention(clattn_context *context, cl_command_queue queue, const clattn_problem *problem,
                                           cl_mem q, cl_mem k, cl_mem v, cl_mem o, cl_mem lse, clattn_error *error);
 
+/* -------------------------------------------------------------------------------------------------------------- merge */
+
+/* The result of attention over one part of the keys: an output and its LSE (natural logarithm). */
+typedef struct clattn_partial {
+    clattn_buffer o, lse;
+    clattn_tensor o_layout;
+    int64_t lse_stride_batch, lse_stride_head, lse_stride_seq;
+} clattn_partial;
+
+typedef struct clattn_merge {
+    size_t struct_size;
+    int64_t batch, heads, seq_q, head_dim;
+    clattn_partial a, b, out; /* `out` may be `a` or `b` itself, with the same layout; out.lse may be absent otherwise */
+} clattn_merge;
+
+CLATTN_API void clattn_merge_init_sized(clattn_merge *merge, size_t size);
+static inline void clattn_merge_init(clattn_merge *merge) { clattn_merge_init_sized(merge, sizeof *merge); }
+
+/* Attention over both parts of the keys, from the results over either: O = (w_a a + w_b b) / (w_a + w_b) with w = exp(LSE),
+ * computed without overflow, and LSE = ln(w_a + w_b). A part that saw nothing (LSE -inf) leaves the other bit for bit; two such
+ * give 0 and -inf. For prefixes shared between calls, keys on several devices, and the like. Asynchronous; waiting, events and
+ * errors as in clattn_enqueue. */
+CLATTN_API clattn_status clattn_enqueue_merge(clattn_context *context, cl_command_queue queue, const clattn_merge *merge,
+                                              cl_uint wait_count, const cl_event *wait_list, cl_event *event,
+                                              clattn_error *error);
+
 /* ------------------------------------------------------------------------------------------------------- experimental
  * May change with any version. */
 #ifdef CLATTN_EXPERIMENTAL
@@ -386,7 +442,7 @@ CLATTN_API clattn_status clattn_attention(clattn_context *context, cl_command_qu
 CLATTN_API clattn_status clattn_explain(const char *facts, const clattn_problem *problem, const clattn_plan_options *options,
                                         char *text, size_t size, size_t *needed, clattn_error *error);
 
-/* The kernel text of a plan and its build options, as built. */
+/* The kernel text of a plan as it was built, behind a comment with the build options. */
 CLATTN_API clattn_status clattn_plan_source(const clattn_plan *plan, char *text, size_t size, size_t *needed);
 
 /* Facts text of a device without making a context of it; overrides may be NULL. */

@@ -42,27 +42,35 @@ static int vectors(const struct facts *facts, const clattn_problem *problem)
     return count;
 }
 
+/* Multiples of 6 and 8 keys. Scores share the nearest cache with Q and O; with one vector of rows, memory sets the pace, and
+ * fewer keys keep its reads coming. */
+static int keys_of_tile(const clattn_problem *problem, int vectors)
+{
+    return problem->head_dim_qk > 128 || problem->head_dim_v > 128 || vectors == 1 ? 48 : 96;
+}
+
 static size_t configs(const struct facts *facts, const clattn_problem *problem, struct config list[CLA_MAX_CONFIGS])
 {
-    const int64_t head_dim = problem->head_dim_qk > problem->head_dim_v ? problem->head_dim_qk : problem->head_dim_v;
+    const int count = vectors(facts, problem);
     const struct config config = {.engine = &cla_engine_cpu,
-                                  .block_m = lanes(facts) * vectors(facts, problem),
-                                  .block_n = head_dim > 128 ? 48 : 96,
+                                  .block_m = lanes(facts) * count,
+                                  .block_n = keys_of_tile(problem, count),
                                   .work_group = 1,
                                   .team = 1,
                                   .packs_heads = true,
-                                  .rows_per_item = vectors(facts, problem)};
+                                  .rows_per_item = count};
     list[0] = config;
     return 1;
 }
 
-static bool is_plain(const clattn_tensor *tensor, int64_t width)
+/* Narrower types are widened on the way. */
+static bool reads_in_place(const clattn_problem *problem)
 {
-    return tensor->type == CLATTN_FP32 && (tensor->stride_dim == 1 || width == 1);
+    return problem->k.type == CLATTN_FP32 && problem->v.type == CLATTN_FP32;
 }
 
-/* Keys, or columns of V, whose sums are in registers at once: 24 of 32 registers, 12 of 16, and no more rows of K than there
- * are registers to point at them. */
+/* Keys whose sums are in registers at once: 24 of 32 registers, 12 of 16, and no more rows of K than there are registers to
+ * point at them. Columns of V likewise; widened ones come LANES at a time. */
 static int products(const struct config *config)
 {
     const int lanes = config->block_m / config->rows_per_item;
@@ -72,10 +80,12 @@ static int products(const struct config *config)
 static void defines(const struct facts *facts, const clattn_problem *problem, const struct config *config, struct text *out)
 {
     (void)facts;
-    cla_text_add(out, "#define COLUMNS %d\n#define KEYS %d\n", products(config), products(config));
-    cla_text_add(out, "#define KV_IN_PLACE %d\n",
-                 is_plain(&problem->k, problem->head_dim_qk) && is_plain(&problem->v, problem->head_dim_v));
-    cla_text_add(out, "#define LANES %d\n#define VECTORS %d\n", config->block_m / config->rows_per_item, config->rows_per_item);
+    const bool in_place = reads_in_place(problem);
+    const int keys = products(config), lanes = config->block_m / config->rows_per_item;
+    cla_text_add(out, "#define COLUMNS %d\n", in_place ? keys : keys == 8 && lanes >= 8 ? 8 : 4);
+    cla_text_add(out, "#define KEYS %d\n#define KV_IN_PLACE %d\n", keys, in_place);
+    cla_text_add(out, "#define LANES %d\n#define PAIR_TILES\n#define TRIMS_KEYS\n#define VECTORS %d\n", lanes,
+                 config->rows_per_item);
 }
 
 const struct engine cla_engine_cpu = {

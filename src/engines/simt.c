@@ -2,6 +2,7 @@
  * simt: K and V stream through local memory, products are register micro-tiles. For GPUs, and for anything with real
  * work-groups. */
 #include "../engine.h"
+#include "../problem.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -14,6 +15,7 @@ struct shape {
 /* Preferred ones first. Rows times columns is what one load from local memory is used for; wider rows of work-items hold larger
  * heads in registers; the last ones are for small limits. */
 static const struct shape shapes[] = {
+    {256, 8, 8, 8},  /* 256 x  64 */
     {256, 16, 8, 4}, /* 128 x  64 */
     {256, 16, 4, 2}, /*  64 x  32 */
     {512, 32, 8, 2}, /* 128 x  64, half the output columns an item */
@@ -79,7 +81,9 @@ static size_t local_bytes(const clattn_problem *problem, const struct config *co
     const int p = config->block_m * (config->block_n / 4 + 1);
     const int v = v_size(problem, config, config->value_chunk);
     const int slot = qk_size(config) > v ? qk_size(config) : v;
-    return 16 * ((size_t)q + (size_t)p + (size_t)config->slots * (size_t)slot);
+    /* A flag a key, as in SEEN_SIZE. */
+    const int flags = cla_problem_alters_scores(problem) ? config->block_n : 1;
+    return 16 * ((size_t)q + (size_t)p + (size_t)config->slots * (size_t)slot) + sizeof(int32_t) * (size_t)flags;
 }
 
 static void reside(const clattn_problem *problem, struct config *config, struct residence residence)
@@ -139,8 +143,13 @@ static int rank(const struct facts *facts, const clattn_problem *problem, const 
     const int floats = config->rows_per_item * (o_cols(problem, config) + config->cols_per_item);
     const bool spills = floats > (facts->nv_compute ? 160 : 96);
     const bool alone = config->local_bytes > facts->local_mem_static / 2 && !copies_by_itself(facts);
+    /* Few rows read all keys for little work; few keys mean many rounds. */
+    const bool small = config->block_m * config->block_n < 1024;
+    /* Tall tiles that leave half of the device without one. */
+    const int64_t tiles = problem->batch * problem->heads_q * ((problem->seq_q + config->block_m - 1) / config->block_m);
+    const bool starves = config->block_m > 128 && tiles * 2 <= (int64_t)facts->compute_units;
     const bool wastes = problem->causal && config->block_m < config->block_n;
-    return (spills ? 4 : 0) + (alone ? 2 : 0) + (wastes ? 1 : 0);
+    return (spills ? 4 : 0) + (small ? 3 : 0) + (alone || starves ? 2 : 0) + (wastes ? 1 : 0);
 }
 
 static size_t configs(const struct facts *facts, const clattn_problem *problem, struct config list[CLA_MAX_CONFIGS])

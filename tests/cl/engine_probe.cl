@@ -80,6 +80,7 @@ FN void probe_rows(engine *e, const elem *largest, const elem *sum, __global vol
 
 __kernel __attribute__((reqd_work_group_size(WORK_GROUP, 1, 1))) void probe(KERNEL_PARAMETERS)
 {
+    const option_data options = OPTION_DATA;
     engine e;
     tile t;
     elem largest[S_ROWS], now[S_ROWS], sum[S_ROWS], alpha[S_ROWS];
@@ -91,7 +92,7 @@ __kernel __attribute__((reqd_work_group_size(WORK_GROUP, 1, 1))) void probe(KERN
     if (get_local_id(0) / TEAM > 0) {
         return;
     }
-    tile_decode(&t, &args, 0);
+    tile_decode(&t, &args, &options, 0);
     engine_begin(&e, &t, &args, q_data, k_data, v_data);
     FOR_ROWS(r)
     {

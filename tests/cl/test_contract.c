@@ -123,7 +123,7 @@ static bool is_optional(const char *text, const char *name)
 static void algorithm_files_use_contracted_names_only(void **state)
 {
     (void)state;
-    static const char *const files[] = {"cl/softmax.cl", "cl/mask.cl", "cl/epilogue.cl", "cl/attention.cl"};
+    static const char *const files[] = {"cl/softmax.cl", "cl/score.cl", "cl/epilogue.cl", "cl/attention.cl"};
     char *contract = read_source("cl/contract.cl");
     size_t seen = 0;
     for (size_t i = 0; i < COUNT_OF(files); i++) {

@@ -161,11 +161,18 @@ static void launch(struct probe *p)
     call.seq_q = p->rows;
     call.seq_kv = p->keys;
     call.scale = factor_scale;
+    call.window_left = call.window_right = -1;
     cla_launch_args(&p->problem, &p->config, &call, &args);
     for (cl_uint i = 0; i < COUNT_OF(p->mems); i++) {
         assert_int_equal(clSetKernelArg(p->kernel, i, sizeof(cl_mem), &p->mems[i]), CL_SUCCESS);
     }
-    assert_int_equal(clSetKernelArg(p->kernel, COUNT_OF(p->mems), sizeof args, &args), CL_SUCCESS);
+    /* Buffers of options are absent; the numbers come last. */
+    cl_uint count = 0;
+    assert_int_equal(clGetKernelInfo(p->kernel, CL_KERNEL_NUM_ARGS, sizeof count, &count, NULL), CL_SUCCESS);
+    for (cl_uint i = COUNT_OF(p->mems); i < count - 1; i++) {
+        assert_int_equal(clSetKernelArg(p->kernel, i, sizeof(cl_mem), NULL), CL_SUCCESS);
+    }
+    assert_int_equal(clSetKernelArg(p->kernel, count - 1, sizeof args, &args), CL_SUCCESS);
     const size_t size = (size_t)p->config.work_group;
     assert_int_equal(clEnqueueNDRangeKernel(bench.queue, p->kernel, 1, NULL, &size, &size, 0, NULL, NULL), CL_SUCCESS);
     assert_int_equal(clFinish(bench.queue), CL_SUCCESS);

@@ -11,6 +11,7 @@ void bench_context_open(struct bench *other, const char *overrides)
     clattn_error_init(&error);
     clattn_context_options_init(&options);
     options.overrides = overrides;
+    options.cache_off = true; /* what tests build is of no use to anyone */
     assert_ok(clattn_context_create(NULL, NULL, &options, &other->context, &error), &error);
     other->queue = clCreateCommandQueue(clattn_context_cl(other->context), clattn_context_device(other->context), 0, &code);
     assert_int_equal(code, CL_SUCCESS);

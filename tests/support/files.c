@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#define _POSIX_C_SOURCE 200809L
+#define _XOPEN_SOURCE 700
 #include "files.h"
 
 #include <dirent.h>
+#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -128,12 +129,35 @@ static bool copy_folder(const char *from, const char *to)
     return ok;
 }
 
-char *sources_copy(void)
+char *folder_create(void)
 {
     const char *temporary = getenv("TMPDIR");
-    char *root = path_join(temporary != NULL ? temporary : "/tmp", "clattn-sources-XXXXXX");
-    if (root == NULL || mkdtemp(root) == NULL) {
-        free(root);
+    char *folder = path_join(temporary != NULL ? temporary : "/tmp", "clattn-test-XXXXXX");
+    if (folder == NULL || mkdtemp(folder) == NULL) {
+        free(folder);
+        return NULL;
+    }
+    return folder;
+}
+
+static int remove_entry(const char *path, const struct stat *info, int type, struct FTW *place)
+{
+    (void)info, (void)type, (void)place;
+    return remove(path);
+}
+
+void folder_remove(char *folder)
+{
+    if (folder != NULL) {
+        nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    }
+    free(folder);
+}
+
+char *sources_copy(void)
+{
+    char *root = folder_create();
+    if (root == NULL) {
         return NULL;
     }
     for (size_t i = 0; i < SOURCE_FOLDERS; i++) {
@@ -149,33 +173,7 @@ char *sources_copy(void)
     return root;
 }
 
-static void remove_files(const char *folder)
-{
-    struct names names;
-    if (folder_list(folder, "", &names)) {
-        for (size_t i = 0; i < names.count; i++) {
-            char *path = path_join(folder, names.list[i]);
-            unlink(path);
-            free(path);
-        }
-        names_free(&names);
-    }
-    rmdir(folder);
-}
-
-void sources_remove(char *root)
-{
-    if (root == NULL) {
-        return;
-    }
-    for (size_t i = SOURCE_FOLDERS; i-- > 0;) {
-        char *folder = path_join(root, source_folders[i]);
-        remove_files(folder);
-        free(folder);
-    }
-    rmdir(root);
-    free(root);
-}
+void sources_remove(char *root) { folder_remove(root); }
 
 static char *replace_once(const char *text, const char *from, const char *to)
 {

@@ -26,6 +26,10 @@ struct names {
 bool folder_list(const char *folder, const char *suffix, struct names *names);
 void names_free(struct names *names);
 
+/* A new, empty temporary folder; NULL on failure. folder_remove deletes it with all that is in it, and frees the name. */
+char *folder_create(void);
+void folder_remove(char *folder);
+
 /* A temporary folder that holds a copy of cl/ of the source tree; NULL on failure. sources_remove deletes and frees it. */
 char *sources_copy(void);
 void sources_remove(char *root);

@@ -1,3 +1,4 @@
+# shellcheck shell=sh disable=SC2034,SC2059,SC2153 # variables for the reader; bytes as a format; $CLATTN is given
 # SPDX-License-Identifier: Apache-2.0
 # Shared by the tests of the program; read with `.`. $CLATTN is the program; each test runs in a scratch folder.
 set -u

@@ -11,7 +11,7 @@ expect 2 "Usage: clattn COMMAND" "$clattn"
 expect 2 "did you mean \`clattn info\`?" "$clattn" inof
 expect 2 "\`clattn help\` lists them" "$clattn" xyzzy
 
-for command in info run check; do
+for command in info run check bench source; do
     expect 0 "Examples:" "$clattn" $command --help
     expect 0 "Exit codes:" "$clattn" help $command
     expect 2 "--no-such-thing" "$clattn" $command --no-such-thing
@@ -32,11 +32,13 @@ expect 2 "--for" "$clattn" info --for "b1 hq3 hkv2 x9"
 expect 2 "leave one out" "$clattn" info --facts --for "q1 d64"
 
 # A full disk is an error, not a silent half.
+# shellcheck disable=SC2016 # expanded by that shell
 [ -e /dev/full ] && expect 4 "standard output" sh -c '"$0" help >/dev/full' "$clattn"
 
 # Without any OpenCL driver: the text says what to install.
 mkdir none
-for words in "info" "run --demo" "check"; do
+# shellcheck disable=SC2086 # several words
+for words in "info" "run --demo" "check" "bench"; do
     expect 3 "install" env OCL_ICD_VENDORS="$scratch/none" OCL_ICD_FILENAMES= "$clattn" $words
 done
 finish

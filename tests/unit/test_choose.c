@@ -179,7 +179,9 @@ static void causal_ranks_tall_tiles_first(void **state)
         struct candidates candidates;
         assert_ok(cla_choose(&facts, &problem, NULL, NULL, &candidates, &error), &error);
         const struct config *first = &candidates.list[0];
-        if (strcmp(first->engine->name, "reference") != 0 && first->block_m < first->block_n) {
+        /* A work-item that has a tile to itself stops at the last key that a row sees, so nothing is wasted past the diagonal.
+         */
+        if (first->team > 1 && first->block_m < first->block_n) {
             fail_msg("%s: block_m %d before block_n %d", devices.list[i], first->block_m, first->block_n);
         }
         cla_text_free(&candidates.declined);

@@ -222,6 +222,22 @@ static void case_R103_no_extension_is_assumed(void **state)
     }
 }
 
+/* One implementation has no fma() that links: only the macro that chooses between it and mad() says it. */
+static void only_base_says_fma(void **state)
+{
+    (void)state;
+    size_t seen = 0;
+    for (size_t i = 0; i < file_count; i++) {
+        for (const char *at = files[i].text; (at = find_word(at, "fma")) != NULL; at++) {
+            if (strcmp(files[i].name, "cl/base.cl") != 0) {
+                fail_msg("%s:%d: fma", files[i].name, line_of(files[i].text, at));
+            }
+            seen++;
+        }
+    }
+    assert_int_equal(seen, 1);
+}
+
 /* R070: no option that tells the compiler that NaN and infinity do not happen. */
 static void case_R070_no_relaxed_math(void **state)
 {
@@ -290,10 +306,15 @@ static void files_stay_small(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(case_R066_float_literals_have_a_suffix), cmocka_unit_test(case_R066_no_double),
-        cmocka_unit_test(case_R099_qualifiers_have_underscores),  cmocka_unit_test(case_R072_kernel_parameters),
-        cmocka_unit_test(case_R103_no_extension_is_assumed),      cmocka_unit_test(case_R070_no_relaxed_math),
-        cmocka_unit_test(algorithm_files_test_rows_through_pick), cmocka_unit_test(files_stay_small),
+        cmocka_unit_test(case_R066_float_literals_have_a_suffix),
+        cmocka_unit_test(case_R066_no_double),
+        cmocka_unit_test(case_R099_qualifiers_have_underscores),
+        cmocka_unit_test(case_R072_kernel_parameters),
+        cmocka_unit_test(case_R103_no_extension_is_assumed),
+        cmocka_unit_test(only_base_says_fma),
+        cmocka_unit_test(case_R070_no_relaxed_math),
+        cmocka_unit_test(algorithm_files_test_rows_through_pick),
+        cmocka_unit_test(files_stay_small),
     };
     return cmocka_run_group_tests(tests, load, unload);
 }

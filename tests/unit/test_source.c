@@ -120,7 +120,7 @@ static void every_line_of_the_real_files_is_found(void **state)
 {
     (void)state;
     struct source source;
-    const char *const files[] = {"cl/base.cl", "cl/args.cl",    "cl/tile.cl",     "cl/engines/reference.cl", "cl/contract.cl",
+    const char *const files[] = {"cl/base.cl",  "cl/args.cl",    "cl/tile.cl",     "cl/engines/reference.cl", "cl/contract.cl",
                                  "cl/score.cl", "cl/softmax.cl", "cl/epilogue.cl", "cl/attention.cl"};
     assert_ok(cla_source_compose(&source, "#define D 1\n", files, COUNT_OF(files), NULL, &error), &error);
     int number = 0, found = 0;

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A pass over an explicit mask and bias before attention: what each tile of them holds, one byte a tile. Tiles that hide
+ * everything are then passed over, tiles that change nothing are read no more. Worth its reading where heads or batch entries
+ * share them.
+ *
+ *        class of (batch, head, row block, key block) at classes + batch*class_batch + head*class_head + row block*key_blocks +
+ * key block
+ */
+__kernel __attribute__((reqd_work_group_size(CLASSIFY_GROUP, 1, 1))) void classify(KERNEL_PARAMETERS)
+{
+    __local int found;
+    const long group = (long)get_group_id(0);
+    const int item = (int)get_local_id(0);
+    const int key0 = (int)(group % args.key_blocks) * BLOCK_N;
+    const int row0 = (int)(group / args.key_blocks % args.q_blocks) * BLOCK_M;
+    /* The table has one entry where the batch, or the heads, share it. */
+    const long rest = group / args.key_blocks / args.q_blocks;
+    const int heads = args.class_head ? args.heads_q : 1;
+    const int head = (int)(rest % heads), batch = (int)(rest / heads);
+    const long mask = args.mask.base + batch * args.mask.batch + head * args.mask.head;
+    const long bias = args.bias.base + batch * args.bias.batch + head * args.bias.head;
+    int seen = 0;
+    if (item == 0) {
+        found = 0;
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int i = item; i < BLOCK_M * BLOCK_N; i += CLASSIFY_GROUP) {
+        const int row = row0 + i / BLOCK_N, key = key0 + i % BLOCK_N;
+        if (row < args.seq_q && key < args.seq_kv) {
+            int kept = 1;
+            if (args.has_mask) {
+                kept = key < args.mask_columns && mask_data[mask + row * args.mask.seq + key * args.mask.dim] != 0;
+                seen |= kept ? 0 : CLASS_MASKED;
+            }
+            if (args.bias_type) {
+                const long at = bias + row * args.bias.seq + key * args.bias.dim;
+                const float x = key < args.bias_columns ? load_any(args.bias_type, bias_data, at) : -INFINITY;
+                kept = kept && x != -INFINITY;
+                seen |= x == 0.0f ? 0 : CLASS_BIASED;
+            }
+            seen |= kept ? CLASS_SEEN : 0;
+        }
+    }
+    if (seen) {
+        atomic_or(&found, seen);
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (item == 0) {
+        ((__global uchar *)workspace)[args.classes + group] = (uchar)found;
+    }
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "buffer.h"
+
+#include "problem.h"
+
+#include <inttypes.h>
+
+cl_mem cla_memory_of(const clattn_buffer *buffer) { return buffer->kind == CLATTN_BUFFER_MEM ? (cl_mem)buffer->handle : NULL; }
+
+static clattn_status check_memory(const struct tensor_check *t, cl_context context, size_t *bytes, clattn_error *error)
+{
+    cl_context owner = NULL;
+    cl_mem mem = (cl_mem)t->buffer->handle;
+    cl_int code = clGetMemObjectInfo(mem, CL_MEM_SIZE, sizeof *bytes, bytes, NULL);
+    if (code == CL_SUCCESS)
+        code = clGetMemObjectInfo(mem, CL_MEM_CONTEXT, sizeof owner, &owner, NULL);
+    if (code != CL_SUCCESS)
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, t->field, "%s is no OpenCL buffer (clGetMemObjectInfo: %s)", t->field,
+                        cla_cl_name(code));
+    if (owner != context)
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, t->field, "%s belongs to another OpenCL context than the plan",
+                        t->field);
+    return CLATTN_SUCCESS;
+}
+
+clattn_status cla_check_tensor(const struct tensor_check *t, cl_context context, clattn_error *error)
+{
+    int64_t lowest, highest;
+    size_t bytes = 0;
+    if (!cla_tensor_extent(t->sizes, t->strides, &lowest, &highest))
+        return CLATTN_SUCCESS; /* no element: no buffer needed */
+    if (t->buffer->kind != CLATTN_BUFFER_MEM || !t->buffer->handle)
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, t->field, "%s is missing: set it with clattn_mem(buffer, byte offset)",
+                        t->field);
+    if (t->buffer->offset % t->element_size != 0)
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, t->field, "%s: offset %zu is no multiple of the element's %zu bytes",
+                        t->field, t->buffer->offset, t->element_size);
+    TRY(check_memory(t, context, &bytes, error));
+    const int64_t base = (int64_t)(t->buffer->offset / t->element_size), room = (int64_t)(bytes / t->element_size);
+    if (base + lowest < 0 || base + highest >= room)
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, t->field,
+                        "%s holds elements 0 ... %" PRId64 " (%zu bytes), but its sizes, strides and offset reach from %" PRId64
+                        " to %" PRId64,
+                        t->field, room - 1, bytes, base + lowest, base + highest);
+    return CLATTN_SUCCESS;
+}

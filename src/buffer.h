@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The caller's buffers: large enough for what the strides reach, of the right context, and as kernel arguments. */
+#ifndef CLATTN_BUFFER_H
+#define CLATTN_BUFFER_H
+
+#include "status.h"
+
+/* One tensor of a call. */
+struct tensor_check {
+    const char *field; /* for messages, such as "call.k" */
+    const clattn_buffer *buffer;
+    size_t element_size;
+    int64_t sizes[4], strides[4];
+};
+
+/* SUCCESS for a tensor without an element, whatever its buffer. Errors: INVALID_ARGUMENT that names the field. */
+clattn_status cla_check_tensor(const struct tensor_check *tensor, cl_context context, clattn_error *error);
+
+/* The kernel argument; NULL for an absent buffer. */
+cl_mem cla_memory_of(const clattn_buffer *buffer);
+
+#endif

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Merging two partial results, as a call of its own. */
+#include "buffer.h"
+#include "context.h"
+#include "launch.h"
+#include "problem.h"
+#include "queue.h"
+
+#include <string.h>
+
+/* The twin of merge_args in cl/merge_partials.cl. */
+struct merge_args {
+    struct tensor_view a, b, o, a_lse, b_lse, o_lse;
+    int32_t batches, heads, seq_q, head_dim;
+    int32_t has_lse, unused;
+};
+
+void clattn_merge_init_sized(clattn_merge *merge, size_t size)
+{
+    if (!merge)
+        return;
+    memset(merge, 0, size);
+    merge->struct_size = size;
+    if (size >= sizeof *merge)
+        merge->a.o_layout.type = merge->b.o_layout.type = merge->out.o_layout.type = CLATTN_FP32;
+}
+
+static clattn_status check_partial(const char *o_field, const char *lse_field, const clattn_partial *part,
+                                   const clattn_merge *m, bool needs_lse, cl_context cl, clattn_error *error)
+{
+    const clattn_tensor *layout = &part->o_layout;
+    if (layout->type != CLATTN_FP32 && layout->type != CLATTN_FP16 && layout->type != CLATTN_BF16)
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, o_field, "%s: its type is %d, no clattn_type", o_field,
+                        (int)layout->type);
+    const struct tensor_check o = {o_field,
+                                   &part->o,
+                                   cla_type_size(layout->type),
+                                   {m->batch, m->heads, m->seq_q, m->head_dim},
+                                   {layout->stride_batch, layout->stride_head, layout->stride_seq, layout->stride_dim}};
+    const struct tensor_check lse = {lse_field,
+                                     &part->lse,
+                                     sizeof(float),
+                                     {m->batch, m->heads, m->seq_q, 1},
+                                     {part->lse_stride_batch, part->lse_stride_head, part->lse_stride_seq, 0}};
+    TRY(cla_check_tensor(&o, cl, error));
+    return needs_lse ? cla_check_tensor(&lse, cl, error) : CLATTN_SUCCESS;
+}
+
+static clattn_status check(const clattn_merge *m, cl_context cl, clattn_error *error)
+{
+    const struct {
+        const char *field;
+        int64_t value;
+    } sizes[] = {
+        {"merge.batch", m->batch}, {"merge.heads", m->heads}, {"merge.seq_q", m->seq_q}, {"merge.head_dim", m->head_dim}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        if (sizes[i].value < 0 || sizes[i].value > CLA_MAX_SEQ)
+            return cla_fail(error, CLATTN_INVALID_ARGUMENT, sizes[i].field, "%s must lie in 0 ... 2^29", sizes[i].field);
+    TRY(check_partial("merge.a.o", "merge.a.lse", &m->a, m, true, cl, error));
+    TRY(check_partial("merge.b.o", "merge.b.lse", &m->b, m, true, cl, error));
+    return check_partial("merge.out.o", "merge.out.lse", &m->out, m, m->out.lse.kind != CLATTN_BUFFER_NONE, cl, error);
+}
+
+static struct tensor_view o_view(const clattn_partial *part)
+{
+    const clattn_tensor *t = &part->o_layout;
+    const struct tensor_view v = {(int64_t)(part->o.offset / cla_type_size(t->type)), t->stride_batch, t->stride_head,
+                                  t->stride_seq, t->stride_dim};
+    return v;
+}
+
+static struct tensor_view lse_view(const clattn_partial *part)
+{
+    const struct tensor_view v = {(int64_t)(part->lse.offset / sizeof(float)), part->lse_stride_batch, part->lse_stride_head,
+                                  part->lse_stride_seq, 0};
+    return v;
+}
+
+static clattn_status get_kernel(clattn_context *context, const clattn_merge *m, cl_kernel *kernel, clattn_error *error)
+{
+    static const char *const files[] = {"cl/base.cl", "cl/args.cl", "cl/merge_partials.cl"};
+    struct text defines = {0}, options = {0};
+    struct source source = {0};
+    cl_program program = NULL;
+    cl_int code = CL_SUCCESS;
+    cla_text_add(&defines,
+                 "#define K_TYPE %d\n#define O_TYPE %d\n#define Q_TYPE %d\n#define SCORE_OPTIONS 0\n#define V_TYPE 1\n",
+                 (int)m->b.o_layout.type, (int)m->out.o_layout.type, (int)m->a.o_layout.type);
+    cla_program_options(&context->facts, &options);
+    clattn_status status =
+        defines.failed || options.failed
+            ? cla_fail(error, CLATTN_OUT_OF_HOST_MEMORY, "", "out of host memory while composing kernel text")
+            : cla_source_compose(&source, defines.data, files, 3, cla_environment("CLATTN_SOURCE_DIR"), error);
+    if (status == CLATTN_SUCCESS)
+        status = cla_program_get(context, &source, options.data, &program, error);
+    if (status == CLATTN_SUCCESS) {
+        *kernel = clCreateKernel(program, "merge_partials", &code);
+        if (code != CL_SUCCESS)
+            status = cla_fail_cl(error, code, "clCreateKernel");
+        else
+            cla_program_save(context, program);
+    }
+    cla_text_free(&defines);
+    cla_text_free(&options);
+    cla_source_free(&source);
+    return status;
+}
+
+static cl_int set_arguments(cl_kernel kernel, const clattn_merge *m)
+{
+    const struct merge_args args = {.a = o_view(&m->a),
+                                    .b = o_view(&m->b),
+                                    .o = o_view(&m->out),
+                                    .a_lse = lse_view(&m->a),
+                                    .b_lse = lse_view(&m->b),
+                                    .o_lse = lse_view(&m->out),
+                                    .batches = (int32_t)m->batch,
+                                    .heads = (int32_t)m->heads,
+                                    .seq_q = (int32_t)m->seq_q,
+                                    .head_dim = (int32_t)m->head_dim,
+                                    .has_lse = m->out.lse.kind != CLATTN_BUFFER_NONE};
+    const cl_mem buffers[] = {cla_memory_of(&m->a.o),   cla_memory_of(&m->a.lse), cla_memory_of(&m->b.o),
+                              cla_memory_of(&m->b.lse), cla_memory_of(&m->out.o), cla_memory_of(&m->out.lse)};
+    const cl_uint count = sizeof buffers / sizeof *buffers;
+    cl_int code = CL_SUCCESS;
+    for (cl_uint i = 0; i < count && code == CL_SUCCESS; i++)
+        code = clSetKernelArg(kernel, i, sizeof(cl_mem), &buffers[i]);
+    return code == CL_SUCCESS ? clSetKernelArg(kernel, count, sizeof args, &args) : code;
+}
+
+clattn_status clattn_enqueue_merge(clattn_context *context, cl_command_queue queue, const clattn_merge *merge,
+                                   cl_uint wait_count, const cl_event *wait_list, cl_event *event, clattn_error *error)
+{
+    cl_kernel kernel = NULL;
+    cla_clear(error);
+    if (!context || !merge)
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, context ? "merge" : "context", "%s is NULL",
+                        context ? "merge" : "context");
+    if (merge->struct_size < sizeof *merge)
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, "merge.struct_size", "call clattn_merge_init before setting fields");
+    TRY(cla_check_queue(context, queue, wait_count, wait_list, error));
+    TRY(check(merge, context->cl, error));
+    const size_t rows = (size_t)merge->batch * (size_t)merge->heads * (size_t)merge->seq_q;
+    if (rows == 0)
+        return cla_enqueue_marker(queue, wait_count, wait_list, event, error);
+    TRY(get_kernel(context, merge, &kernel, error));
+    const char *call = "clSetKernelArg";
+    cl_int code = set_arguments(kernel, merge);
+    if (code == CL_SUCCESS) {
+        call = "clEnqueueNDRangeKernel";
+        code = clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &rows, NULL, wait_count, wait_count ? wait_list : NULL, event);
+    }
+    clReleaseKernel(kernel);
+    return code == CL_SUCCESS ? CLATTN_SUCCESS : cla_fail_cl(error, code, call);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "workspace.h"
+
+/* a * b, or SIZE_MAX. */
+static size_t times(size_t a, int64_t b) { return b == 0 ? 0 : a > SIZE_MAX / (size_t)b ? SIZE_MAX : a * (size_t)b; }
+
+static int64_t blocks(int64_t length, int block) { return (length + block - 1) / block; }
+
+size_t cla_partial_bytes(const clattn_problem *p, const struct config *config)
+{
+    if (!config->chunk)
+        return 0;
+    const size_t rows = times(times(times(sizeof(float), p->batch), p->heads_q), p->seq_q);
+    const size_t bytes = times(times(rows, blocks(p->seq_kv, config->chunk)), p->head_dim_v + 1);
+    return bytes > SIZE_MAX - 63 ? SIZE_MAX : (bytes + 63) / 64 * 64;
+}
+
+struct class_table cla_class_table(const clattn_problem *p, const struct config *config, int64_t batch, int64_t seq_q,
+                                   int64_t seq_kv)
+{
+    const bool by_head = (p->mask.present && p->mask.stride_head != 0) || (p->bias.present && p->bias.stride_head != 0);
+    const bool by_batch = (p->mask.present && p->mask.stride_batch != 0) || (p->bias.present && p->bias.stride_batch != 0);
+    struct class_table table = {.q_blocks = blocks(seq_q, config->block_m), .key_blocks = blocks(seq_kv, config->block_n)};
+    const int64_t tiles = table.q_blocks * table.key_blocks, heads = by_head ? p->heads_q : 1;
+    table.stride_head = by_head ? tiles : 0;
+    table.stride_batch = by_batch ? tiles * heads : 0;
+    table.bytes = times(times((size_t)tiles, heads), by_batch ? batch : 1);
+    return table;
+}
+
+size_t cla_workspace_bytes(const clattn_problem *p, const struct config *config)
+{
+    if (config->engine->workspace)
+        return config->engine->workspace(p, config);
+    const size_t partial = cla_partial_bytes(p, config);
+    if (!config->classify_group)
+        return partial;
+    const size_t classes = cla_class_table(p, config, p->batch, p->seq_q, p->seq_kv).bytes;
+    return classes > SIZE_MAX - partial ? SIZE_MAX : partial + classes;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What lies in a plan's workspace: the engine's own data, or partial results of split keys and, behind them, classes of the
+ * mask's tiles. */
+#ifndef CLATTN_WORKSPACE_H
+#define CLATTN_WORKSPACE_H
+
+#include "engine.h"
+
+/* Bytes at the problem's upper bounds; SIZE_MAX when they would not fit a size_t. */
+size_t cla_workspace_bytes(const clattn_problem *problem, const struct config *config);
+
+/* Of these, what the partial results take: a multiple of 64. */
+size_t cla_partial_bytes(const clattn_problem *problem, const struct config *config);
+
+/* One byte a tile of mask and bias, for a call of this size. */
+struct class_table {
+    int64_t q_blocks, key_blocks;
+    int64_t stride_batch, stride_head; /* 0 where the batch, or the heads, share it */
+    size_t bytes;
+};
+struct class_table cla_class_table(const clattn_problem *problem, const struct config *config, int64_t batch, int64_t seq_q,
+                                   int64_t seq_kv);
+
+#endif

@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Kernel programs: how many are built, what a failing build says, which text and options they come from. */
+/* ctest: quick */
+#define _POSIX_C_SOURCE 200809L
+#include "buffers.h"
+#include "files.h"
+
+#include <unistd.h>
+
+static clattn_error error;
+
+static uint32_t seed = 2026;
+static int64_t random_below(int64_t limit)
+{
+    seed = seed * 1664525u + 1013904223u;
+    return (int64_t)(seed >> 8) % limit;
+}
+
+/* 100 random lengths, strides, counts, offsets and scales at one type and head size: each engine builds at most three programs.
+ */
+static void no_build_per_length(void **state)
+{
+    (void)state;
+    FOR_EACH_ENGINE(engine)
+    {
+        struct bench own;
+        bench_context_open(&own, NULL);
+        seed = 2026;
+        for (int i = 0; i < 100; i++) {
+            struct trial trial;
+            struct trial_result result;
+            char text[200];
+            const int64_t kv = 1 + random_below(3), q = 1 + random_below(60), k = 1 + random_below(90);
+            clattn_error_init(&error);
+            snprintf(text, sizeof text, "b%d hq%d hkv%d q%d k%d d24 dv40 fp16 lse seed=%d scale=0.%d%s", (int)random_below(3),
+                     (int)(kv * (1 + random_below(3))), (int)kv, (int)q, (int)k, i, 1 + (int)random_below(9),
+                     i % 3 == 0   ? " causal=bottom-right"
+                     : i % 3 == 1 ? " causal=7"
+                                  : "");
+            assert_ok(trial_parse(text, &trial, &error), &error);
+            /* A step of its own for every tensor, aligned or not. */
+            clattn_tensor *all[] = {&trial.problem.q, &trial.problem.k, &trial.problem.v, &trial.problem.o};
+            for (size_t j = 0; j < COUNT_OF(all); j++) {
+                const int64_t gap = random_below(9);
+                all[j]->stride_head += gap * all[j]->stride_head / (all[j]->stride_seq > 0 ? all[j]->stride_seq : 1);
+                all[j]->stride_seq += gap;
+                all[j]->stride_head += random_below(5);
+                all[j]->stride_batch = all[j]->stride_head * 9 + random_below(11);
+            }
+            trial_run_engine(own.context, own.queue, engine, &trial, &result);
+            if (!result.ok) {
+                fail_msg("%s, \"%s\": %s", engine, text, result.message);
+            }
+        }
+        const size_t builds = clattn_context_build_count(own.context);
+        if (builds < 1 || builds > 3) {
+            fail_msg("%s: %zu builds", engine, builds);
+        }
+        bench_context_close(&own);
+    }
+}
+
+/* The same through one plan's bounds. */
+static void one_plan_serves_all_lengths(void **state)
+{
+    (void)state;
+    FOR_EACH_ENGINE(engine)
+    {
+        clattn_error_init(&error);
+        clattn_plan *plan = plan_of(bench.context, "b4 hq4 hkv2 q60 k90 d24 dv40 fp16 lse causal", engine);
+        const size_t builds = clattn_context_build_count(bench.context);
+        for (int i = 0; i < 100; i++) {
+            struct trial trial;
+            struct trial_result result;
+            char text[200];
+            snprintf(text, sizeof text, "b4 hq4 hkv2 q60 k90 d24 dv40 fp16 lse causal call=%d,%d,%d seed=%d",
+                     (int)random_below(5), (int)random_below(61), (int)random_below(91), i);
+            assert_ok(trial_parse(text, &trial, &error), &error);
+            trial_run(bench.context, bench.queue, plan, &trial, &result);
+            if (!result.ok) {
+                fail_msg("%s, \"%s\": %s", engine, text, result.message);
+            }
+        }
+        assert_int_equal(clattn_context_build_count(bench.context), builds);
+        clattn_plan_destroy(plan);
+    }
+}
+
+/* Decoding: a cache that grows by a token a call. One plan, no build, and one key more is seen each time. */
+static void a_growing_cache_builds_nothing(void **state)
+{
+    (void)state;
+    enum { TOKENS = 60, DIM = 24 };
+    static float ones[TOKENS * DIM];
+    cl_int code;
+    clattn_error_init(&error);
+    cl_context cl = clattn_context_cl(bench.context);
+    cl_mem zeros = clCreateBuffer(cl, CL_MEM_COPY_HOST_PTR, sizeof ones, ones, &code);
+    for (int i = 0; i < TOKENS * DIM; i++) {
+        ones[i] = (float)(i / DIM + 1);
+    }
+    cl_mem values = clCreateBuffer(cl, CL_MEM_COPY_HOST_PTR, sizeof ones, ones, &code),
+           o = clCreateBuffer(cl, 0, DIM * 4, NULL, &code);
+    clattn_plan *plan = plan_of(bench.context, "q1 k60 d24 causal=0", NULL);
+    const size_t builds = clattn_context_build_count(bench.context);
+    for (int past = 0; past < TOKENS; past++) {
+        float out[DIM];
+        clattn_call call;
+        clattn_call_init(&call, plan);
+        call.q = call.k = clattn_mem(zeros, 0);
+        call.v = clattn_mem(values, 0);
+        call.o = clattn_mem(o, 0);
+        call.seq_kv = TOKENS; /* keys past the offset hold older junk: the diagonal hides them */
+        call.offset = past;
+        assert_ok(clattn_enqueue(plan, bench.queue, &call, 0, NULL, NULL, &error), &error);
+        clEnqueueReadBuffer(bench.queue, o, CL_TRUE, 0, sizeof out, out, 0, NULL, NULL);
+        assert_near(out[DIM - 1], (past + 2) / 2.0, 1e-4);
+    }
+    assert_int_equal(clattn_context_build_count(bench.context), builds);
+    clattn_plan_destroy(plan);
+    clReleaseMemObject(zeros);
+    clReleaseMemObject(values);
+    clReleaseMemObject(o);
+}
+
+static void programs_are_shared_within_a_context(void **state)
+{
+    (void)state;
+    struct bench own;
+    clattn_error_init(&error);
+    bench_context_open(&own, NULL);
+    clattn_plan *first = plan_of(own.context, "q8 k9 d24", "reference");
+    assert_int_equal(clattn_context_build_count(own.context), 1);
+    clattn_plan *second = plan_of(own.context, "b5 hq6 hkv2 q800 k900 d24 causal scale=2", "reference");
+    assert_int_equal(clattn_context_build_count(own.context), 1);
+    clattn_plan *third = plan_of(own.context, "q8 k9 d32", "reference");
+    assert_int_equal(clattn_context_build_count(own.context), 2);
+    /* Asking what would serve builds nothing. */
+    clattn_problem problem;
+    assert_ok(clattn_problem_parse("q8 k9 d40", &problem, &error), &error);
+    assert_ok(clattn_supported(own.context, &problem, NULL, &error), &error);
+    assert_int_equal(clattn_context_build_count(own.context), 2);
+    clattn_plan_destroy(first);
+    clattn_plan_destroy(second);
+    clattn_plan_destroy(third);
+    bench_context_close(&own);
+}
+
+struct log {
+    char text[65536];
+    int errors, infos;
+};
+
+static void keep(void *user, clattn_log_level level, const char *text)
+{
+    struct log *log = user;
+    strncat(log->text, text, sizeof log->text - strlen(log->text) - 1);
+    log->errors += level == CLATTN_LOG_ERROR;
+    log->infos += level == CLATTN_LOG_INFO;
+}
+
+static clattn_context *logged_context(struct log *log)
+{
+    clattn_context_options options;
+    clattn_context *context = NULL;
+    memset(log, 0, sizeof *log);
+    clattn_error_init(&error);
+    clattn_context_options_init(&options);
+    options.log = keep;
+    options.log_user = log;
+    assert_ok(clattn_context_create(NULL, NULL, &options, &context, &error), &error);
+    return context;
+}
+
+static void the_log_tells_the_choice(void **state)
+{
+    (void)state;
+    static struct log log;
+    clattn_context *context = logged_context(&log);
+    clattn_plan *plan = plan_of(context, "q8 k9 d24", "reference");
+    assert_true(log.infos >= 1);
+    assert_int_equal(log.errors, 0);
+    assert_contains(log.text, "reference");
+    clattn_plan_destroy(plan);
+    clattn_context_destroy(context);
+}
+
+/* R071: the user of a failing build sees device, driver, kernel, options, and the log with places in files. */
+static void case_R071_a_failing_build(void **state)
+{
+    (void)state;
+    static struct log log;
+    char *root = sources_copy();
+    clattn_problem problem;
+    clattn_plan_options options;
+    clattn_plan *plan = NULL;
+    char name[256] = "", driver[256] = "";
+    assert_non_null(root);
+    clattn_context *context = logged_context(&log);
+    clGetDeviceInfo(clattn_context_device(context), CL_DEVICE_NAME, sizeof name - 1, name, NULL);
+    clGetDeviceInfo(clattn_context_device(context), CL_DRIVER_VERSION, sizeof driver - 1, driver, NULL);
+    assert_true(sources_alter(root, "cl/softmax.cl", "m[r] = now;", "m[r] = nowhere_declared;"));
+    assert_ok(clattn_problem_parse("q8 k9 d24", &problem, &error), &error);
+    clattn_plan_options_init(&options);
+    options.engine = "reference";
+    setenv("CLATTN_SOURCE_DIR", root, 1);
+    const clattn_status status = clattn_plan_create(context, &problem, &options, &plan, &error);
+    clattn_error again;
+    clattn_error_init(&again);
+    assert_int_equal(clattn_plan_create(context, &problem, &options, &plan, &again), CLATTN_BUILD_FAILED);
+    unsetenv("CLATTN_SOURCE_DIR");
+    assert_int_equal(status, CLATTN_BUILD_FAILED);
+    assert_null(plan);
+    assert_int_equal(error.cl_code, CL_BUILD_PROGRAM_FAILURE);
+    assert_contains(error.message, "CL_BUILD_PROGRAM_FAILURE");
+    assert_contains(error.message, name);
+    assert_contains(error.message, driver);
+    assert_contains(error.message, "options");
+    assert_contains(error.message, "nowhere_declared");
+    assert_contains(error.message, "reference");
+    /* The line of the file, not of the composed text. */
+    char *path = path_join(root, "cl/softmax.cl"), *text = file_read(path);
+    int line = 1;
+    for (const char *c = text; c < strstr(text, "nowhere_declared"); c++) {
+        line += *c == '\n';
+    }
+    char place[64];
+    snprintf(place, sizeof place, "cl/softmax.cl:%d", line);
+    assert_contains(error.message, place);
+    assert_contains(log.text, place);
+    assert_true(log.errors >= 1);
+    /* A text that failed once fails again with the same words. */
+    assert_string_equal(again.message, error.message);
+    /* And the context still works. */
+    plan = plan_of(context, "q8 k9 d24", "reference");
+    clattn_plan_destroy(plan);
+    free(text);
+    free(path);
+    sources_remove(root);
+    clattn_context_destroy(context);
+}
+
+/* R064: one program that fails does not take the others down: the next engine serves and the description says what happened. */
+static void case_R064_the_next_engine_serves(void **state)
+{
+    (void)state;
+    char *root = sources_copy();
+    char text[8192];
+    clattn_error_init(&error);
+    assert_non_null(root);
+    clattn_plan *best = plan_of(bench.context, "q70 k90 d16", NULL);
+    const char *first = clattn_plan_engine(best);
+    clattn_plan_destroy(best);
+    assert_string_not_equal(first, "reference");
+    char file[128];
+    snprintf(file, sizeof file, "cl/engines/%s.cl", first);
+    char *path = path_join(root, file);
+    assert_true(file_write(path, "#error \"this engine does not build here\"\n"));
+    setenv("CLATTN_SOURCE_DIR", root, 1);
+    clattn_plan *plan = plan_of(bench.context, "q70 k90 d16", NULL);
+    unsetenv("CLATTN_SOURCE_DIR");
+    assert_string_not_equal(clattn_plan_engine(plan), first);
+    assert_int_equal(clattn_plan_describe(plan, text, sizeof text, NULL), CLATTN_SUCCESS);
+    assert_contains(text, first);
+    assert_contains(text, "does not build");
+    clattn_plan_destroy(plan);
+    free(path);
+    sources_remove(root);
+}
+
+static void case_R069_a_bad_source_folder_is_named(void **state)
+{
+    (void)state;
+    clattn_problem problem;
+    clattn_plan *plan = NULL;
+    clattn_error_init(&error);
+    assert_ok(clattn_problem_parse("q8 k9 d24", &problem, &error), &error);
+    setenv("CLATTN_SOURCE_DIR", "/nonexistent", 1);
+    const clattn_status status = clattn_plan_create(bench.context, &problem, NULL, &plan, &error);
+    unsetenv("CLATTN_SOURCE_DIR");
+    assert_refused(status, CLATTN_INVALID_ARGUMENT, &error, "CLATTN_SOURCE_DIR");
+    assert_null(plan);
+}
+
+/* R069: no file is looked up relative to where the program runs. */
+static void case_R069_from_anywhere(void **state)
+{
+    (void)state;
+    char before[4096];
+    assert_non_null(getcwd(before, sizeof before));
+    assert_int_equal(chdir("/"), 0);
+    struct bench own;
+    bench_context_open(&own, NULL);
+    clattn_plan *plan = plan_of(own.context, "q8 k9 d24", "reference");
+    clattn_plan_destroy(plan);
+    bench_context_close(&own);
+    assert_int_equal(chdir(before), 0);
+}
+
+static cl_int build_with(const char *source, const char *options)
+{
+    cl_int code;
+    cl_device_id device = clattn_context_device(bench.context);
+    cl_program program = clCreateProgramWithSource(clattn_context_cl(bench.context), 1, &source, NULL, &code);
+    assert_int_equal(code, CL_SUCCESS);
+    code = clBuildProgram(program, 1, &device, options, NULL, NULL);
+    clReleaseProgram(program);
+    return code;
+}
+
+/* R065 and R103: the engine that serves everything is OpenCL C 1.1, and what came later changes nothing. fp64 may be missing,
+ * and a warning about a double constant counts as an error. */
+static void case_R065_every_language_version(void **state)
+{
+    (void)state;
+    static const char *const options[] = {"-cl-std=CL1.1", "-cl-std=CL1.2", "-cl-std=CL3.0", "-cl-single-precision-constant",
+                                          "-Werror"};
+    static char text[262144];
+    static const char *const engines[] = {"reference", "unfused"};
+    for (size_t e = 0; e < COUNT_OF(engines); e++) {
+        clattn_plan *plan = plan_of(bench.context, "q8 k9 d24 q=fp32 k=fp16 v=bf16 o=fp16", engines[e]);
+        size_t needed = 0;
+        assert_int_equal(clattn_plan_source(plan, text, sizeof text, &needed), CLATTN_SUCCESS);
+        assert_true(needed <= sizeof text && strlen(text) + 1 == needed);
+        for (size_t i = 0; i < COUNT_OF(options); i++) {
+            if (build_with(text, options[i]) != CL_SUCCESS) {
+                fail_msg("%s does not build with %s", engines[e], options[i]);
+            }
+        }
+        clattn_plan_destroy(plan);
+    }
+}
+
+/* The text says fma() where the device reports CL_FP_FMA, mad() elsewhere (cl/base.cl has the one place for both). */
+static void no_fma_unless_reported(void **state)
+{
+    (void)state;
+    static char text[262144];
+    static const char *const overrides[] = {"fma=0", "fma=1"};
+    for (size_t i = 0; i < COUNT_OF(overrides); i++) {
+        struct bench other;
+        bench_context_open(&other, overrides[i]);
+        clattn_plan *plan = plan_of(other.context, "q8 k9 d24", "reference");
+        assert_int_equal(clattn_plan_source(plan, text, sizeof text, NULL), CLATTN_SUCCESS);
+        assert_int_equal(strstr(text, "#define HAS_FMA") != NULL, i == 1);
+        clattn_plan_destroy(plan);
+        bench_context_close(&other);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_build_per_length),
+        cmocka_unit_test(one_plan_serves_all_lengths),
+        cmocka_unit_test(a_growing_cache_builds_nothing),
+        cmocka_unit_test(programs_are_shared_within_a_context),
+        cmocka_unit_test(the_log_tells_the_choice),
+        cmocka_unit_test(case_R071_a_failing_build),
+        cmocka_unit_test(case_R064_the_next_engine_serves),
+        cmocka_unit_test(case_R069_a_bad_source_folder_is_named),
+        cmocka_unit_test(case_R069_from_anywhere),
+        cmocka_unit_test(case_R065_every_language_version),
+        cmocka_unit_test(no_fma_unless_reported),
+    };
+    return cmocka_run_group_tests(tests, bench_open, bench_close);
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Queues and events: wait lists, out-of-order queues, the event that covers the last stage, profiling. */
+/* ctest: quick */
+#include "buffers.h"
+
+static clattn_error error;
+
+#define SHAPE "b2 hq4 hkv2 q40 k70 d8 dv12"
+
+struct fixture {
+    clattn_problem problem;
+    clattn_plan *plan;
+    struct buffers buffers;
+    clattn_call call;
+};
+
+static void begin(struct fixture *f, const char *engine)
+{
+    clattn_error_init(&error);
+    assert_ok(clattn_problem_parse(SHAPE, &f->problem, &error), &error);
+    f->plan = plan_of(bench.context, SHAPE, engine);
+    buffers_create(&f->buffers, clattn_context_cl(bench.context), &f->problem, 0);
+    f->call = buffers_call(&f->buffers, f->plan);
+}
+
+static void end(struct fixture *f)
+{
+    buffers_destroy(&f->buffers);
+    clattn_plan_destroy(f->plan);
+}
+
+static cl_command_queue queue_with(cl_command_queue_properties properties)
+{
+    cl_int code;
+    cl_command_queue queue =
+        clCreateCommandQueue(clattn_context_cl(bench.context), clattn_context_device(bench.context), properties, &code);
+    return code == CL_SUCCESS ? queue : NULL;
+}
+
+static void case_R092_wait_lists(void **state)
+{
+    (void)state;
+    struct fixture f;
+    begin(&f, "reference");
+    cl_int code;
+    cl_event user = clCreateUserEvent(clattn_context_cl(bench.context), &code);
+    assert_int_equal(code, CL_SUCCESS);
+    /* (n, NULL) is an error, and nothing was launched. */
+    assert_refused(clattn_enqueue(f.plan, bench.queue, &f.call, 1, NULL, NULL, &error), CLATTN_INVALID_ARGUMENT, &error,
+                   "wait_list");
+    assert_true(buffers_untouched(&f.buffers, bench.queue));
+    /* (0, NULL) and (0, list) wait for nothing: the list's event is never completed before the queue drains. */
+    assert_ok(clattn_enqueue(f.plan, bench.queue, &f.call, 0, NULL, NULL, &error), &error);
+    assert_ok(clattn_enqueue(f.plan, bench.queue, &f.call, 0, &user, NULL, &error), &error);
+    assert_true(buffers_all_one(&f.buffers, bench.queue));
+    clSetUserEventStatus(user, CL_COMPLETE);
+    clReleaseEvent(user);
+    end(&f);
+}
+
+/* Nothing runs before what it waits for, on every engine: the first stage waits, and the last one is what the event shows. */
+static void stages_wait_and_the_event_is_the_last(void **state)
+{
+    (void)state;
+    static const cl_command_queue_properties kinds[] = {0, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE};
+    FOR_EACH_ENGINE(engine)
+    {
+        for (size_t i = 0; i < COUNT_OF(kinds); i++) {
+            struct fixture f;
+            cl_int code, status = CL_COMPLETE;
+            cl_event event = NULL;
+            cl_command_queue queue = queue_with(kinds[i]);
+            if (queue == NULL) {
+                continue;
+            }
+            begin(&f, engine);
+            cl_event user = clCreateUserEvent(clattn_context_cl(bench.context), &code);
+            assert_ok(clattn_enqueue(f.plan, queue, &f.call, 1, &user, &event, &error), &error);
+            assert_non_null(event);
+            assert_int_equal(clFlush(queue), CL_SUCCESS);
+            clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL);
+            assert_int_not_equal(status, CL_COMPLETE);
+            clSetUserEventStatus(user, CL_COMPLETE);
+            assert_int_equal(clWaitForEvents(1, &event), CL_SUCCESS);
+            /* No clFinish on that queue: another one reads what the event says is there. */
+            float *o = malloc(f.buffers.o_count * sizeof *o);
+            assert_non_null(o);
+            clEnqueueReadBuffer(bench.queue, f.buffers.o, CL_TRUE, 0, f.buffers.o_count * sizeof *o, o, 1, &event, NULL);
+            for (size_t j = 0; j < f.buffers.o_count; j++) {
+                assert_near(o[j], 1.0, 1e-5);
+            }
+            free(o);
+            clReleaseEvent(event);
+            clReleaseEvent(user);
+            clReleaseCommandQueue(queue);
+            end(&f);
+        }
+    }
+}
+
+/* On an out-of-order queue many calls that depend on one another through events only: each reads what the one before wrote. */
+static void chains_on_an_out_of_order_queue(void **state)
+{
+    (void)state;
+    enum { LINKS = 12 };
+    cl_command_queue queue = queue_with(CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+    if (queue == NULL) {
+        return;
+    }
+    static const char *const engines[] = {"reference", "unfused"};
+    for (size_t e = 0; e < COUNT_OF(engines); e++) {
+        struct attend a;
+        cl_int code;
+        cl_mem mems[LINKS + 1];
+        cl_event before = NULL;
+        enum { COUNT = 33 * 8 };
+        static float values[COUNT];
+        attend_begin(&a, "q33 k33 d8 causal");
+        cl_context cl = clattn_context_cl(bench.context);
+        for (int i = 0; i < COUNT; i++) {
+            values[i] = (float)(i % 8);
+        }
+        cl_mem zero = clCreateBuffer(cl, CL_MEM_COPY_HOST_PTR, sizeof values, values, &code);
+        for (int i = 0; i <= LINKS; i++) {
+            mems[i] = clCreateBuffer(cl, CL_MEM_COPY_HOST_PTR, sizeof values, values, &code);
+        }
+        clattn_plan *plan = plan_of(bench.context, "q33 k33 d8 causal", engines[e]);
+        for (int i = 0; i < LINKS; i++) {
+            cl_event after = NULL;
+            clattn_call call;
+            clattn_call_init(&call, plan);
+            call.q = call.k = clattn_mem(zero, 0);
+            call.v = clattn_mem(mems[i], 0);
+            call.o = clattn_mem(mems[i + 1], 0);
+            assert_ok(clattn_enqueue(plan, queue, &call, before != NULL, before != NULL ? &before : NULL, &after, &error),
+                      &error);
+            if (before != NULL) {
+                clReleaseEvent(before);
+            }
+            before = after;
+        }
+        clEnqueueReadBuffer(queue, mems[LINKS], CL_TRUE, 0, sizeof values, values, 1, &before, NULL);
+        /* Every row of V is the same, so each link hands on what it got. */
+        for (int i = 0; i < COUNT; i++) {
+            assert_near(values[i], i % 8, 1e-4);
+        }
+        clReleaseEvent(before);
+        for (int i = 0; i <= LINKS; i++) {
+            clReleaseMemObject(mems[i]);
+        }
+        clReleaseMemObject(zero);
+        clattn_plan_destroy(plan);
+        attend_end(&a);
+    }
+    clReleaseCommandQueue(queue);
+}
+
+static void profiling_changes_nothing(void **state)
+{
+    (void)state;
+    cl_command_queue queue = queue_with(CL_QUEUE_PROFILING_ENABLE);
+    assert_non_null(queue);
+    struct fixture f;
+    begin(&f, "unfused");
+    cl_event event = NULL;
+    cl_ulong start = 0, finish = 0;
+    assert_ok(clattn_enqueue(f.plan, queue, &f.call, 0, NULL, &event, &error), &error);
+    assert_int_equal(clWaitForEvents(1, &event), CL_SUCCESS);
+    assert_int_equal(clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_START, sizeof start, &start, NULL), CL_SUCCESS);
+    assert_int_equal(clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof finish, &finish, NULL), CL_SUCCESS);
+    assert_true(finish >= start);
+    assert_true(buffers_all_one(&f.buffers, queue));
+    clReleaseEvent(event);
+    clReleaseCommandQueue(queue);
+    end(&f);
+}
+
+static cl_uint references(cl_mem mem)
+{
+    cl_uint count = 0;
+    clGetMemObjectInfo(mem, CL_MEM_REFERENCE_COUNT, sizeof count, &count, NULL);
+    return count;
+}
+
+/* R095: many calls, with and without events; what the caller owns is retained no more often afterwards than after the
+ * first one (an implementation may hold on to the last command). */
+static void case_R095_nothing_piles_up(void **state)
+{
+    (void)state;
+    static const char *const engines[] = {"reference", "unfused"};
+    for (size_t e = 0; e < COUNT_OF(engines); e++) {
+        struct fixture f;
+        begin(&f, engines[e]);
+        cl_uint context_before = 0, context_after = 0, queue_before = 0, queue_after = 0;
+        f.call.batch = 1;
+        f.call.seq_q = 1;
+        f.call.seq_kv = 2;
+        assert_ok(clattn_enqueue(f.plan, bench.queue, &f.call, 0, NULL, NULL, &error), &error);
+        clFinish(bench.queue);
+        const cl_uint q_before = references(f.buffers.q), o_before = references(f.buffers.o);
+        clGetContextInfo(clattn_context_cl(bench.context), CL_CONTEXT_REFERENCE_COUNT, sizeof context_before, &context_before,
+                         NULL);
+        clGetCommandQueueInfo(bench.queue, CL_QUEUE_REFERENCE_COUNT, sizeof queue_before, &queue_before, NULL);
+        for (int i = 0; i < 1000; i++) {
+            cl_event event = NULL;
+            assert_ok(clattn_enqueue(f.plan, bench.queue, &f.call, 0, NULL, i % 2 ? &event : NULL, &error), &error);
+            if (event != NULL) {
+                clReleaseEvent(event);
+            }
+            if (i % 100 == 99) {
+                clFinish(bench.queue);
+            }
+        }
+        clFinish(bench.queue);
+        clGetContextInfo(clattn_context_cl(bench.context), CL_CONTEXT_REFERENCE_COUNT, sizeof context_after, &context_after,
+                         NULL);
+        clGetCommandQueueInfo(bench.queue, CL_QUEUE_REFERENCE_COUNT, sizeof queue_after, &queue_after, NULL);
+        assert_int_equal(queue_after, queue_before);
+        assert_int_equal(context_after, context_before);
+        assert_int_equal(references(f.buffers.q), q_before);
+        assert_int_equal(references(f.buffers.o), o_before);
+        end(&f);
+    }
+}
+
+/* A plan and a context may go while the work that they enqueued is still on its way. */
+static void work_outlives_its_plan(void **state)
+{
+    (void)state;
+    FOR_EACH_ENGINE(engine)
+    {
+        struct bench other;
+        struct buffers buffers;
+        clattn_problem problem;
+        cl_int code;
+        clattn_error_init(&error);
+        bench_context_open(&other, NULL);
+        assert_ok(clattn_problem_parse(SHAPE, &problem, &error), &error);
+        cl_context cl = clattn_context_cl(other.context);
+        buffers_create(&buffers, cl, &problem, 0);
+        cl_event user = clCreateUserEvent(cl, &code);
+        clattn_plan *plan = plan_of(other.context, SHAPE, engine);
+        const clattn_call call = buffers_call(&buffers, plan);
+        assert_ok(clattn_enqueue(plan, other.queue, &call, 1, &user, NULL, &error), &error);
+        clattn_plan_destroy(plan);
+        clattn_context_destroy(other.context);
+        clSetUserEventStatus(user, CL_COMPLETE);
+        assert_true(buffers_all_one(&buffers, other.queue));
+        clReleaseEvent(user);
+        buffers_destroy(&buffers);
+        clReleaseCommandQueue(other.queue);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(case_R092_wait_lists),
+        cmocka_unit_test(stages_wait_and_the_event_is_the_last),
+        cmocka_unit_test(chains_on_an_out_of_order_queue),
+        cmocka_unit_test(profiling_changes_nothing),
+        cmocka_unit_test(case_R095_nothing_piles_up),
+        cmocka_unit_test(work_outlives_its_plan),
+    };
+    return cmocka_run_group_tests(tests, bench_open, bench_close);
+}

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * tools/trial*.c without a device: the text form, the buffers, and that the verdict turns red for everything it watches. */
+#include "support.h"
+
+#include "../../tools/half.c"
+#include "../../tools/layout.c"
+#include "../../tools/oracle.c"
+#include "../../tools/trial_data.c"
+#include "../../tools/trial_judge.c"
+#include "../../tools/trial_text.c"
+
+static struct trial parse(const char *text)
+{
+    struct trial trial;
+    clattn_error error;
+    clattn_error_init(&error);
+    if (trial_parse(text, &trial, &error) != CLATTN_SUCCESS)
+        fail_msg("%s: %s", text, error.message);
+    return trial;
+}
+
+/* Outputs as a perfect library would leave them. */
+static struct trial_data answered(const struct trial *trial)
+{
+    struct trial_data data;
+    struct oracle oracle;
+    double o[512], lse;
+    assert_true(trial_data_create(&data, trial));
+    const struct oracle_call call = {&trial->problem, trial->batch,      trial->seq_q,      trial->seq_kv,    trial->offset,
+                                     trial->scale,    start_of(&data.q), start_of(&data.k), start_of(&data.v)};
+    assert_true(oracle_begin(&oracle, &call));
+    for (int64_t b = 0; b < trial->batch; b++)
+        for (int64_t h = 0; h < trial->problem.heads_q; h++)
+            for (int64_t i = 0; i < trial->seq_q; i++) {
+                oracle_row(&oracle, b, h, i, o, &lse, NULL);
+                for (int64_t e = 0; e < trial->problem.head_dim_v; e++)
+                    trial_set(&data.o, b, h, i, e, (float)o[e]);
+                if (data.lse.count > 0)
+                    trial_set(&data.lse, b, h, i, 0, (float)lse);
+            }
+    oracle_end(&oracle);
+    return data;
+}
+
+static struct trial_result judge(const struct trial *trial, const struct trial_data *data)
+{
+    struct trial_result result;
+    memset(&result, 0, sizeof result);
+    trial_judge(trial, data, &result);
+    return result;
+}
+
+static const char *const shapes[] = {
+    "b2 hq4 hkv2 q7 k9 d8 lse",
+    "b2 hq4 hkv2 q7 k9 d8 dv5 fp16 causal=bottom-right lse layout=bshd seed=2",
+    "hq2 q9 k5 d8 bf16 causal=bottom-right lse layout=reversed-seq seed=3",
+    "b3 hq2 q9 k70 d8 layout=inner2 call=2,5,66 causal=12 lse seed=4",
+    "q5 k70 d8 inputs=nan-rows seed=5",
+    "q5 k70 d8 fp16 inputs=ones layout=padded seed=6",
+    "q5 k0 d8 lse",
+};
+
+static void test_the_right_answer_passes(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(shapes); i++) {
+        const struct trial trial = parse(shapes[i]);
+        struct trial_data data = answered(&trial);
+        const struct trial_result result = judge(&trial, &data);
+        if (!result.ok)
+            fail_msg("%s: %s", shapes[i], result.message);
+        assert_int_equal(result.rows_checked, trial.batch * trial.problem.heads_q * trial.seq_q);
+        trial_data_destroy(&data);
+    }
+}
+
+/* Alters one output and expects a complaint that holds `expected`. */
+static void expect_red(const char *shape, const char *expected, void (*alter)(struct trial_data *))
+{
+    const struct trial trial = parse(shape);
+    struct trial_data data = answered(&trial);
+    alter(&data);
+    const struct trial_result result = judge(&trial, &data);
+    if (result.ok || !strstr(result.message, expected))
+        fail_msg("%s: expected a complaint with \"%s\", got \"%s\"", shape, expected, result.message);
+    trial_data_destroy(&data);
+}
+
+static void forget_an_element(struct trial_data *data)
+{
+    const struct trial_tensor *t = &data->o;
+    storage_fill_poison(t->type, (char *)t->data + (size_t)index_of(t, 0, 0, 2, 3) * storage_size(t->type), 1);
+}
+static void forget_an_lse(struct trial_data *data)
+{
+    storage_fill_poison(CLATTN_FP32, (float *)data->lse.data + data->lse.origin, 1);
+}
+static void write_behind_the_end(struct trial_data *data)
+{
+    storage_set(data->o.type, data->o.data, data->o.count - GUARD, 0.0f);
+}
+static void write_before_the_start(struct trial_data *data) { storage_set(data->o.type, data->o.data, 3, 0.0f); }
+static void write_a_gap(struct trial_data *data) { storage_set(data->o.type, data->o.data, data->o.origin + 1, 0.0f); }
+static void shift_an_output(struct trial_data *data)
+{
+    trial_set(&data->o, 0, 0, 1, 1, trial_get(&data->o, 0, 0, 1, 1) + 0.02f);
+}
+static void make_a_nan(struct trial_data *data) { trial_set(&data->o, 0, 0, 1, 1, NAN); }
+static void shift_an_lse(struct trial_data *data)
+{
+    trial_set(&data->lse, 0, 0, 1, 0, trial_get(&data->lse, 0, 0, 1, 0) + 1e-3f);
+}
+static void drop_the_nans(struct trial_data *data)
+{
+    for (int64_t i = 0; i < data->o.size[2]; i++)
+        for (int64_t d = 0; d < data->o.size[3]; d++)
+            if (isnan(trial_get(&data->o, 0, 0, i, d)))
+                trial_set(&data->o, 0, 0, i, d, 0.0f);
+}
+static void scale_all(struct trial_data *data)
+{
+    for (int64_t i = 0; i < data->o.size[2]; i++)
+        for (int64_t d = 0; d < data->o.size[3]; d++)
+            trial_set(&data->o, 0, 0, i, d, trial_get(&data->o, 0, 0, i, d) * 1.02f);
+}
+
+static void test_every_defect_turns_red(void **state)
+{
+    (void)state;
+    expect_red("q4 k9 d8 lse", "o[b=0 h=0 i=2 d=3] was never written", forget_an_element);
+    expect_red("q4 k9 d8 bf16 lse", "o[b=0 h=0 i=2 d=3] was never written", forget_an_element);
+    expect_red("q4 k9 d8 lse", "lse[b=0 h=0 i=0 d=0] was never written", forget_an_lse);
+    expect_red("q4 k9 d8", "outside of the tensor", write_behind_the_end);
+    expect_red("q4 k9 d8 fp16 layout=reversed-seq", "outside of the tensor", write_behind_the_end);
+    expect_red("q4 k9 d8", "outside of the tensor", write_before_the_start);
+    expect_red("q4 k9 d8 layout=inner2", "outside of the tensor", write_a_gap);
+    expect_red("q4 k9 d8", "o[b=0 h=0 i=1 d=1]", shift_an_output);
+    expect_red("q4 k9 d8 bf16", "o[b=0 h=0 i=1 d=1]", shift_an_output);
+    expect_red("q4 k9 d8", "o[b=0 h=0 i=1 d=1] is nan", make_a_nan);
+    expect_red("q4 k9 d8 lse", "lse[b=0 h=0 i=1]", shift_an_lse);
+    expect_red("q40 k9 d8 inputs=nan-rows", "expected nan", drop_the_nans);
+    expect_red("q4 k900 d8 bf16 inputs=equal", "|out - ref| / |ref|", scale_all); /* too small for the largest error to tell */
+}
+
+static void test_text_round_trip(void **state)
+{
+    static const char *const texts[] = {
+        "b2 hq4 hkv2 q7 k9 d8 dv8 fp16 causal=bottom-right lse layout=bshd call=1,5,9 inputs=ones shift=3 repeats=2 "
+        "override=local_mem=16K,max_work_group=64 seed=7",
+        "b1 hq1 hkv1 q7 k9 d8 dv4 q=fp32 k=fp16 v=fp16 o=fp32 causal=-3 scale=-0.5 weights seed=1",
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(texts); i++) {
+        const struct trial trial = parse(texts[i]);
+        char text[512];
+        trial_print(&trial, text, sizeof text);
+        assert_string_equal(text, texts[i]);
+    }
+}
+
+static void test_wrong_words_are_named(void **state)
+{
+    static const char *const words[] = {"call=1,2", "inputs=odd", "layout=none", "seed=x", "shift=99", "repeats=0", "quatsch"};
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(words); i++) {
+        char text[128];
+        struct trial trial;
+        clattn_error error;
+        clattn_error_init(&error);
+        snprintf(text, sizeof text, "q3 k3 d8 %s", words[i]);
+        assert_int_equal(trial_parse(text, &trial, &error), CLATTN_INVALID_ARGUMENT);
+        assert_non_null(strstr(words[i], error.field));
+        assert_true(error.message[0] != '\0');
+    }
+}
+
+/* Each layout places all elements of a tensor apart, except where it shares heads or batch entries. */
+static void test_layouts_are_injective(void **state)
+{
+    (void)state;
+    for (size_t i = 0; layout_name(i); i++) {
+        char text[128];
+        struct trial_data data;
+        snprintf(text, sizeof text, "b2 hq4 hkv2 q3 k5 d4 dv6 layout=%s", layout_name(i));
+        const struct trial trial = parse(text);
+        assert_true(trial_data_create(&data, &trial));
+        const struct trial_tensor *const all[] = {&data.q, &data.k, &data.v, &data.o};
+        for (size_t n = 0; n < COUNT_OF(all); n++) {
+            uint8_t *covered = covered_elements(all[n]);
+            int64_t distinct = 0, elements = 1;
+            for (int64_t at = 0; at < all[n]->count; at++)
+                distinct += covered[at];
+            for (int axis = 0; axis < 4; axis++)
+                elements *= all[n]->stride[axis] == 0 ? 1 : all[n]->size[axis];
+            assert_int_equal(distinct, elements);
+            free(covered);
+        }
+        trial_data_destroy(&data);
+    }
+}
+
+/* What makes the tests see a forgotten rescale: most rows' best key so far lies in the last block so far. */
+static void test_scores_rise(void **state)
+{
+    const struct trial trial = parse("hq4 q32 k64 d16");
+    struct trial_data data;
+    int rising = 0, falling = 0;
+    (void)state;
+    assert_true(trial_data_create(&data, &trial));
+    for (int64_t h = 0; h < 4; h++)
+        for (int64_t i = 0; i < 32; i++) {
+            double first = -INFINITY, last = -INFINITY;
+            for (int64_t j = 0; j < 64; j++) {
+                double s = 0.0;
+                for (int64_t d = 0; d < 16; d++)
+                    s += (double)trial_get(&data.q, 0, h, i, d) * (double)trial_get(&data.k, 0, h, j, d) / 4.0;
+                if (j < 16)
+                    first = s > first ? s : first;
+                if (j >= 48)
+                    last = s > last ? s : last;
+            }
+            rising += last > first + 4.0;
+            falling += first > last + 4.0;
+        }
+    trial_data_destroy(&data);
+    assert_true(rising > 64 && falling > 8);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_right_answer_passes), cmocka_unit_test(test_every_defect_turns_red),
+        cmocka_unit_test(test_text_round_trip),         cmocka_unit_test(test_wrong_words_are_named),
+        cmocka_unit_test(test_layouts_are_injective),   cmocka_unit_test(test_scores_rise),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

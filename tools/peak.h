@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a device can do at best, measured through OpenCL with a few small kernels: the measure of everything else. */
+#ifndef CLATTN_TOOLS_PEAK_H
+#define CLATTN_TOOLS_PEAK_H
+
+#include "session.h"
+
+struct peak {
+    double fma;  /* fp32 operations a second, a multiply-add being two; 0: could not be measured */
+    double read; /* bytes a second, summing a buffer too large for caches */
+    double copy; /* bytes read plus bytes written a second, the better of a kernel and of clEnqueueCopyBuffer */
+};
+
+/* The session's queue must have profiling on. Takes a few seconds. Returns CLI_OK or an exit code after the message. */
+int peak_measure(struct session *session, struct peak *peak);
+
+#endif

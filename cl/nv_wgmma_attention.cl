@@ -37,16 +37,13 @@ FN void release(uint barrier_at)
     }
 }
 
-/* What the loop needs of a tile. The rest of it would occupy registers all the time: who needs that decodes the tile anew. */
+/* What the loop needs of a tile. The rest of it would occupy registers all the time: it stays in local memory. */
 typedef struct {
-    int team;
-    int key_begin, key_end, open_begin, open_end;
+    int number; /* of tiles of this group */
+    int first_block, key_begin, key_end, open_begin, open_end;
 } span;
 
-FN void span_tile(tile *t, const span *keys, const launch_args *a, const option_data *b)
-{
-    (void)tile_decode(t, a, b, ptx_here(keys->team));
-}
+FN tile tile_of(const engine *e, const span *keys) { return e->tiles[keys->number & 1].t; }
 
 /* Rows of V that no row of the tile sees are cleared: 0 times NaN would be NaN. Every consumer does it for itself, all writing
  * the same. */
@@ -78,8 +75,7 @@ FN void weigh(engine *e, const span *keys, const launch_args *a, const option_da
     const int altered = key0 < keys->open_begin || key0 + BLOCK_N > keys->open_end;
     scale_scores(e, factor);
     if (altered) {
-        tile t;
-        span_tile(&t, keys, a, b);
+        const tile t = tile_of(e, keys);
         score_tile(e, &t, a, b, key0, CLASS_SEEN);
     }
     softmax_step(e, m, l, alpha, altered);
@@ -91,7 +87,7 @@ FN void consume_tile(engine *e, const span *keys, const launch_args *a, const op
 {
     elem alpha[S_ROWS];
     int first = 1; /* O has nothing of this tile yet: the product overwrites it */
-    int key0 = keys->key_begin / BLOCK_N * BLOCK_N;
+    int key0 = keys->first_block;
     barrier_wait(K_FULL(e, *block & 1), *block >> 1);
     turn_begin();
     wgmma_qk(e, *block & 1);
@@ -140,31 +136,31 @@ FN void consume(engine *e, const launch_args *a, const option_data *b, __global 
     if (consumer_of() == CONSUMERS - 1) {
         turn_end();
     }
-    for (int tiles = 0;; tiles++) {
+    for (keys.number = 0;; keys.number++) {
         elem m[S_ROWS], l[S_ROWS];
-        tile t;
-        barrier_wait(Q_FULL(e), tiles);
-        keys.team = ptx_load_int(TEAM_PLACE(e));
-        if (keys.team >= team_count(a)) {
+        barrier_wait(Q_FULL(e), keys.number);
+        __local const shared_tile *given = &e->tiles[keys.number & 1];
+        const int kind = given->kind;
+        if (kind == TILE_NONE) {
             break;
         }
-        const int exists = tile_decode(&t, a, b, keys.team);
-        keys.key_begin = t.key_begin;
-        keys.key_end = t.key_end;
-        keys.open_begin = t.open_begin;
-        keys.open_end = t.open_end;
         FOR_ROWS(r)
         {
             m[r] = (elem)(-INFINITY);
             l[r] = (elem)(0.0f);
         }
-        if (exists && tile_first_block(&t) < t.key_end) {
+        if (kind == TILE_SEES) {
+            keys.key_begin = given->t.key_begin;
+            keys.key_end = given->t.key_end;
+            keys.open_begin = given->t.open_begin;
+            keys.open_end = given->t.open_end;
+            keys.first_block = keys.key_begin / BLOCK_N * BLOCK_N;
             consume_tile(e, &keys, a, b, &block, factor, m, l);
         } else {
             release(Q_EMPTY(e));
         }
-        if (exists) {
-            span_tile(&t, &keys, a, b);
+        if (kind != TILE_ABSENT) {
+            const tile t = tile_of(e, &keys);
             store_tile(e, &t, a, b, m, l, o_data, lse_data, workspace);
         }
     }

@@ -16,6 +16,7 @@
 #define EXP2(x) ptx_exp2(x)
 /* max.f32 passes over a NaN by itself. */
 #define LARGER(a, b) fmax(a, b)
+#define CLAMP(x, limit) ptx_clamp(x, limit)
 #include "cl/elem.cl"
 
 #define WARPS (WORK_GROUP / 32)

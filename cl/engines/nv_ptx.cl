@@ -21,6 +21,14 @@ FN float ptx_exp2(float x)
     return y;
 }
 
+/* Between -limit and limit; a NaN stays one. */
+FN float ptx_clamp(float x, float limit)
+{
+    float y;
+    __asm__("{ .reg .f32 t; min.NaN.f32 t, %1, %2; max.NaN.f32 %0, t, %3; }" : "=f"(y) : "f"(x), "f"(limit), "f"(-limit));
+    return y;
+}
+
 /* x of the work-item whose number in the warp differs in the bits of `bits`. */
 FN float ptx_neighbour(float x, int bits)
 {
@@ -61,14 +69,6 @@ FN void ptx_copy(uint to, __global const void *from, uint bytes)
 FN void ptx_store(uint to, uint4 x)
 {
     __asm__ volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" : : "r"(to), "r"(x.x), "r"(x.y), "r"(x.z), "r"(x.w) : "memory");
-}
-
-FN void ptx_store_int(uint to, int x) { __asm__ volatile("st.shared.b32 [%0], %1;" : : "r"(to), "r"(x) : "memory"); }
-FN int ptx_load_int(uint from)
-{
-    int x;
-    __asm__ volatile("ld.shared.b32 %0, [%1];" : "=r"(x) : "r"(from) : "memory");
-    return x;
 }
 
 /* Four matrices of 8 x 8 16-bit elements; work-item i gives the address of row i % 8 of matrix i / 8. */

@@ -6,7 +6,7 @@
  *        rows      64 * w + 16 * (i / 32) + i % 32 / 4, and that + 8       of work-item i of consumer w
  *        columns   8 * j + i % 4 * 2, and that + 1                         of S and of O alike
  *
- *        local memory   [ Q ] [ K ] x 2 [ V ] x 2 [ barriers ]
+ *        local memory   [ Q ] [ K ] x 2 [ V ] x 2 [ barriers ] [ tile ] x 2
  *
  * A matrix lies in panels of 64 columns, a row of a panel in 128 bytes, its 16-byte piece p of row r in place p ^ (r % 8): what
  * the accelerator writes and the products read. Its loop is cl/nv_wgmma_attention.cl, and the text is built in two stages
@@ -17,6 +17,7 @@
 #define EXP2(x) ptx_exp2(x)
 /* max.f32 passes over a NaN by itself. */
 #define LARGER(a, b) fmax(a, b)
+#define CLAMP(x, limit) ptx_clamp(x, limit)
 #include "cl/elem.cl"
 
 #define CONSUMERS (WORK_GROUP / 128 - 1)
@@ -35,8 +36,9 @@
 #define K_SIZE (PANELS * KV_PANEL)
 #define V_SIZE (PANELS_V * KV_PANEL)
 #define BARRIERS_SIZE 128
+#define TILES_SIZE 256 /* two tiles: of which rows and keys Q and its blocks are */
 /* Panels begin at multiples of 1024, local memory only at multiples of 16. */
-#define LOCAL_SIZE (1024 + Q_SIZE + 2 * (K_SIZE + V_SIZE) + BARRIERS_SIZE)
+#define LOCAL_SIZE (1024 + Q_SIZE + 2 * (K_SIZE + V_SIZE) + BARRIERS_SIZE + TILES_SIZE)
 #if LOCAL_SIZE != LOCAL_BYTES
 #error "nv_wgmma: the host half counts local memory differently"
 #endif
@@ -57,10 +59,23 @@
 #define ENGINE_OWNS_ROWS(e) ((e)->col == 0)
 #define ENGINE_LOCAL(e)                                                                                                        \
     __local uint4 nv_local[LOCAL_SIZE / 16];                                                                                   \
+    (e).tiles = (__local shared_tile *)((__local uchar *)nv_local + LOCAL_SIZE - TILES_SIZE);                                  \
     (e).local_memory = (local_address(nv_local) + 1023u) & ~1023u;
+
+/* What the loader says of a tile. */
+#define TILE_NONE 0   /* there is no more */
+#define TILE_ABSENT 1 /* its sequence is too short to have it */
+#define TILE_EMPTY 2  /* its rows see no key */
+#define TILE_SEES 3
+typedef struct {
+    int kind;
+    tile t;
+} shared_tile;
+typedef char two_tiles_fit[2 * sizeof(shared_tile) <= TILES_SIZE ? 1 : -1];
 
 typedef struct {
     uint local_memory;
+    __local shared_tile *tiles;
     int row, col;
     float late; /* the factor of S that is not yet in it */
     float s[BLOCK_N / 2];

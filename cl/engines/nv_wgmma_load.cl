@@ -9,7 +9,6 @@
 #define V_EMPTY(e, slot) BARRIER(e, 6 + (slot))
 #define Q_FULL(e) BARRIER(e, 8)
 #define Q_EMPTY(e) BARRIER(e, 9)
-#define TEAM_PLACE(e) BARRIER(e, 10)
 #define LOADERS (1 + 2 * CONSUMERS)
 
 FN void barriers_begin(const engine *e)
@@ -103,24 +102,28 @@ FN void load_blocks(const engine *e, const tile *t, int *block, const nv_source 
     }
 }
 
-/* The next tile, the same for all loaders at work. Tiles take turns as groups become free: where the diagonal makes some longer
- * than others, a fixed deal would leave groups idle at the end. */
-FN int draw_tile(const engine *e, int alone, __global volatile int *drawn)
+/* Tile number `tiles` of this group, told to the consumers: the first by the group's number, the others as groups become free.
+ * Where the diagonal makes some tiles longer than others, a fixed deal would leave groups idle at the end. One work-item. */
+FN void draw_tile(const engine *e, const launch_args *a, const option_data *b, int tiles, __global volatile int *drawn)
 {
-    if (get_local_id(0) == 0) {
-        ptx_store_int(TEAM_PLACE(e), (int)get_num_groups(0) + atomic_inc(drawn));
+    __local shared_tile *place = &e->tiles[tiles & 1];
+    const int team = tiles == 0 ? (int)get_group_id(0) : (int)get_num_groups(0) + atomic_inc(drawn);
+    tile t;
+    if (team >= team_count(a)) {
+        place->kind = TILE_NONE;
+    } else if (!tile_decode(&t, a, b, team)) {
+        place->kind = TILE_ABSENT;
+    } else {
+        place->kind = tile_first_block(&t) < t.key_end ? TILE_SEES : TILE_EMPTY;
+        place->t = t;
     }
-    if (!alone) {
-        named_wait(LOADERS, 128);
-    }
-    return ptx_load_int(TEAM_PLACE(e));
 }
 
 FN void load(const engine *e, const launch_args *a, const option_data *b, __global const void *q_data,
              __global const void *k_data, __global const void *v_data, __global float *workspace)
 {
     nv_source q, k, v;
-    int block = 0;
+    int block = 0, kind = TILE_ABSENT;
     /* With every tensor mapped one work-item is enough. */
     const int alone = is_aligned(q_data, a->q) && is_aligned(k_data, a->k) && is_aligned(v_data, a->v);
     if (alone && get_local_id(0) != 0) {
@@ -132,31 +135,25 @@ FN void load(const engine *e, const launch_args *a, const option_data *b, __glob
     tensor_map_acquire(q.map);
     tensor_map_acquire(k.map);
     tensor_map_acquire(v.map);
-    int team = (int)get_group_id(0);
-    if (get_local_id(0) == 0) {
-        ptx_store_int(TEAM_PLACE(e), team);
-    }
-    for (int tiles = 0;; tiles++) {
-        tile t;
-        if (tiles > 0) {
-            barrier_wait(Q_EMPTY(e), tiles + 1);
-            team = draw_tile(e, alone, drawn_place(workspace, a));
+    for (int tiles = 0; kind != TILE_NONE; tiles++) {
+        barrier_wait(Q_EMPTY(e), tiles + 1);
+        if (get_local_id(0) == 0) {
+            draw_tile(e, a, b, tiles, drawn_place(workspace, a));
         }
-        if (team >= team_count(a) || !tile_decode(&t, a, b, team) || tile_first_block(&t) >= t.key_end) {
-            /* Nothing to load, but the consumers want to know the tile, or that there is none. */
-            if (get_local_id(0) == 0) {
-                barrier_arrive(Q_FULL(e));
-            }
-            if (team >= team_count(a)) {
-                return;
-            }
-            continue;
+        if (!alone) {
+            named_wait(LOADERS, 128);
         }
-        source_set(&q, a, &t, q_data, a->q, t.head0, t.q_start, t.rows);
-        source_set(&k, a, &t, k_data, a->k, t.kv_head, t.kv_start, t.kv_length);
-        source_set(&v, a, &t, v_data, a->v, t.kv_head, t.kv_start, t.kv_length);
-        load_rows(&q, Q_PLACE(e), Q_FULL(e), t.row0, BLOCK_M, HEAD_DIM);
-        load_blocks(e, &t, &block, &k, &v);
+        kind = e->tiles[tiles & 1].kind;
+        if (kind == TILE_SEES) {
+            const tile t = e->tiles[tiles & 1].t;
+            source_set(&q, a, &t, q_data, a->q, t.head0, t.q_start, t.rows);
+            source_set(&k, a, &t, k_data, a->k, t.kv_head, t.kv_start, t.kv_length);
+            source_set(&v, a, &t, v_data, a->v, t.kv_head, t.kv_start, t.kv_length);
+            load_rows(&q, Q_PLACE(e), Q_FULL(e), t.row0, BLOCK_M, HEAD_DIM);
+            load_blocks(e, &t, &block, &k, &v);
+        } else if (get_local_id(0) == 0) {
+            barrier_arrive(Q_FULL(e));
+        }
     }
 }
 

@@ -11,14 +11,14 @@ struct shape {
     int consumers, block_n;
 };
 
-static const struct shape shapes[] = {{3, 128}, {3, 96}, {2, 192}, {2, 128}, {2, 112}, {2, 96}, {2, 80}, {2, 64}};
+static const struct shape shapes[] = {{3, 128}, {3, 96}, {2, 176}, {2, 160}, {2, 128}, {2, 112}, {2, 96}, {2, 80}, {2, 64}};
 
 enum {
     MAX_HEAD_DIM = 256,
     MAX_REGISTERS = 200,  /* scores, weights and output of a work-item, of 240 */
     MIN_ROWS = 64,        /* queries of one head; fewer are nv_mma's */
     ALIGNMENT = 1024,     /* of the panels in local memory */
-    BARRIERS_SIZE = 128,
+    BARRIERS_SIZE = 128 + 256, /* and two tiles */
     MAP_SIZE = 128,
 };
 

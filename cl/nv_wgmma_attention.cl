@@ -43,7 +43,7 @@ typedef struct {
     int first_block, key_begin, key_end, open_begin, open_end;
 } span;
 
-FN tile tile_of(const engine *e, const span *keys) { return e->tiles[keys->number & 1].t; }
+FN tile tile_of(const engine *e, const span *keys) { return TILE(e, keys->number)->t; }
 
 /* Rows of V that no row of the tile sees are cleared: 0 times NaN would be NaN. Every consumer does it for itself, all writing
  * the same. */
@@ -139,7 +139,7 @@ FN void consume(engine *e, const launch_args *a, const option_data *b, __global 
     for (keys.number = 0;; keys.number++) {
         elem m[S_ROWS], l[S_ROWS];
         barrier_wait(Q_FULL(e), keys.number);
-        __local const shared_tile *given = &e->tiles[keys.number & 1];
+        __local const shared_tile *given = TILE(e, keys.number);
         const int kind = given->kind;
         if (kind == TILE_NONE) {
             break;
@@ -152,9 +152,11 @@ FN void consume(engine *e, const launch_args *a, const option_data *b, __global 
         if (kind == TILE_SEES) {
             keys.key_begin = given->t.key_begin;
             keys.key_end = given->t.key_end;
-            keys.open_begin = given->t.open_begin;
-            keys.open_end = given->t.open_end;
             keys.first_block = keys.key_begin / BLOCK_N * BLOCK_N;
+            /* Of this consumer's rows: fewer than the tile's see less of a diagonal. */
+            const int first = given->t.row0 + consumer_of() * 64, last = min(first + 63, given->t.rows - 1);
+            keys.open_begin = max(0, last + given->t.diagonal_low);
+            keys.open_end = last < given->t.q_length ? min(given->t.kv_length, first + given->t.diagonal_high + 1) : 0;
             consume_tile(e, &keys, a, b, &block, factor, m, l);
         } else {
             release(Q_EMPTY(e));

@@ -6,7 +6,7 @@
  *        rows      64 * w + 16 * (i / 32) + i % 32 / 4, and that + 8       of work-item i of consumer w
  *        columns   8 * j + i % 4 * 2, and that + 1                         of S and of O alike
  *
- *        local memory   [ Q ] [ K ] x 2 [ V ] x 2 [ barriers ] [ tile ] x 2
+ *        local memory   [ Q ] [ K ] x 2 [ V ] x 2 [ barriers ] [ tile ] x 3
  *
  * A matrix lies in panels of 64 columns, a row of a panel in 128 bytes, its 16-byte piece p of row r in place p ^ (r % 8): what
  * the accelerator writes and the products read. Its loop is cl/nv_wgmma_attention.cl, and the text is built in two stages
@@ -36,7 +36,7 @@
 #define K_SIZE (PANELS * KV_PANEL)
 #define V_SIZE (PANELS_V * KV_PANEL)
 #define BARRIERS_SIZE 128
-#define TILES_SIZE 256 /* two tiles: of which rows and keys Q and its blocks are */
+#define TILES_SIZE 384 /* three tiles: one whose output is stored, one at work, one drawn ahead */
 /* Panels begin at multiples of 1024, local memory only at multiples of 16. */
 #define LOCAL_SIZE (1024 + Q_SIZE + 2 * (K_SIZE + V_SIZE) + BARRIERS_SIZE + TILES_SIZE)
 #if LOCAL_SIZE != LOCAL_BYTES
@@ -71,7 +71,7 @@ typedef struct {
     int kind;
     tile t;
 } shared_tile;
-typedef char two_tiles_fit[2 * sizeof(shared_tile) <= TILES_SIZE ? 1 : -1];
+typedef char three_tiles_fit[3 * sizeof(shared_tile) <= TILES_SIZE ? 1 : -1];
 
 typedef struct {
     uint local_memory;
@@ -88,6 +88,7 @@ typedef struct {
 #define Q_PLACE(e) ((e)->local_memory)
 #define K_PLACE(e) ((e)->local_memory + Q_SIZE)
 #define V_PLACE(e) (K_PLACE(e) + 2 * K_SIZE)
+#define TILE(e, number) (&(e)->tiles[(number) % 3])
 #define BARRIERS(e) (V_PLACE(e) + 2 * V_SIZE)
 
 #include "cl/engines/nv_wgmma_ptx.cl"

@@ -90,25 +90,16 @@ FN void source_set(nv_source *s, const launch_args *a, const tile *t, __global c
     s->row_end = rows;
 }
 
-/* `block` counts the blocks of all tiles, as the consumers do. */
-FN void load_blocks(const engine *e, const tile *t, int *block, const nv_source *k, const nv_source *v)
-{
-    for (int key0 = tile_first_block(t); key0 < t->key_end; key0 += BLOCK_N, ++*block) {
-        const int slot = *block & 1, turn = (*block >> 1) + 1;
-        barrier_wait(K_EMPTY(e, slot), turn);
-        load_rows(k, K_PLACE(e) + (uint)(slot * K_SIZE), K_FULL(e, slot), key0, BLOCK_N, HEAD_DIM);
-        barrier_wait(V_EMPTY(e, slot), turn);
-        load_rows(v, V_PLACE(e) + (uint)(slot * V_SIZE), V_FULL(e, slot), key0, BLOCK_N, HEAD_DIM_V);
-    }
-}
-
 /* Tile number `tiles` of this group, told to the consumers: the first by the group's number, the others as groups become free.
- * Where the diagonal makes some tiles longer than others, a fixed deal would leave groups idle at the end. One work-item. */
+ * Where the diagonal makes some tiles longer than others, a fixed deal would leave groups idle at the end. */
 FN void draw_tile(const engine *e, const launch_args *a, const option_data *b, int tiles, __global volatile int *drawn)
 {
-    __local shared_tile *place = &e->tiles[tiles & 1];
-    const int team = tiles == 0 ? (int)get_group_id(0) : (int)get_num_groups(0) + atomic_inc(drawn);
+    __local shared_tile *place = TILE(e, tiles);
     tile t;
+    if (get_local_id(0) != 0) {
+        return;
+    }
+    const int team = tiles == 0 ? (int)get_group_id(0) : (int)get_num_groups(0) + atomic_inc(drawn);
     if (team >= team_count(a)) {
         place->kind = TILE_NONE;
     } else if (!tile_decode(&t, a, b, team)) {
@@ -119,11 +110,34 @@ FN void draw_tile(const engine *e, const launch_args *a, const option_data *b, i
     }
 }
 
+/* Loads a tile and draws the next, which takes a while, when both slots are under way. `block` counts the blocks of all tiles,
+ * as the consumers do. */
+FN void load_tile(const engine *e, const launch_args *a, const option_data *b, const tile *t, int tiles, int *block,
+                  const nv_source *q, const nv_source *k, const nv_source *v, __global volatile int *drawn)
+{
+    int ahead = 0;
+    load_rows(q, Q_PLACE(e), Q_FULL(e), t->row0, BLOCK_M, HEAD_DIM);
+    for (int key0 = tile_first_block(t); key0 < t->key_end; key0 += BLOCK_N, ++*block) {
+        const int slot = *block & 1, turn = (*block >> 1) + 1;
+        barrier_wait(K_EMPTY(e, slot), turn);
+        load_rows(k, K_PLACE(e) + (uint)(slot * K_SIZE), K_FULL(e, slot), key0, BLOCK_N, HEAD_DIM);
+        barrier_wait(V_EMPTY(e, slot), turn);
+        load_rows(v, V_PLACE(e) + (uint)(slot * V_SIZE), V_FULL(e, slot), key0, BLOCK_N, HEAD_DIM_V);
+        if (++ahead == 2) {
+            draw_tile(e, a, b, tiles + 1, drawn);
+        }
+    }
+    if (ahead < 2) {
+        draw_tile(e, a, b, tiles + 1, drawn);
+    }
+}
+
 FN void load(const engine *e, const launch_args *a, const option_data *b, __global const void *q_data,
              __global const void *k_data, __global const void *v_data, __global float *workspace)
 {
     nv_source q, k, v;
-    int block = 0, kind = TILE_ABSENT;
+    __global volatile int *drawn = drawn_place(workspace, a);
+    int block = 0;
     /* With every tensor mapped one work-item is enough. */
     const int alone = is_aligned(q_data, a->q) && is_aligned(k_data, a->k) && is_aligned(v_data, a->v);
     if (alone && get_local_id(0) != 0) {
@@ -135,25 +149,29 @@ FN void load(const engine *e, const launch_args *a, const option_data *b, __glob
     tensor_map_acquire(q.map);
     tensor_map_acquire(k.map);
     tensor_map_acquire(v.map);
-    for (int tiles = 0; kind != TILE_NONE; tiles++) {
+    draw_tile(e, a, b, 0, drawn);
+    for (int tiles = 0;; tiles++) {
         barrier_wait(Q_EMPTY(e), tiles + 1);
-        if (get_local_id(0) == 0) {
-            draw_tile(e, a, b, tiles, drawn_place(workspace, a));
-        }
         if (!alone) {
             named_wait(LOADERS, 128);
         }
-        kind = e->tiles[tiles & 1].kind;
+        const int kind = TILE(e, tiles)->kind;
         if (kind == TILE_SEES) {
-            const tile t = e->tiles[tiles & 1].t;
+            const tile t = TILE(e, tiles)->t;
             source_set(&q, a, &t, q_data, a->q, t.head0, t.q_start, t.rows);
             source_set(&k, a, &t, k_data, a->k, t.kv_head, t.kv_start, t.kv_length);
             source_set(&v, a, &t, v_data, a->v, t.kv_head, t.kv_start, t.kv_length);
-            load_rows(&q, Q_PLACE(e), Q_FULL(e), t.row0, BLOCK_M, HEAD_DIM);
-            load_blocks(e, &t, &block, &k, &v);
-        } else if (get_local_id(0) == 0) {
+            load_tile(e, a, b, &t, tiles, &block, &q, &k, &v, drawn);
+            continue;
+        }
+        /* Nothing to load, but the consumers want to know the tile, or that there is none. */
+        if (get_local_id(0) == 0) {
             barrier_arrive(Q_FULL(e));
         }
+        if (kind == TILE_NONE) {
+            break;
+        }
+        draw_tile(e, a, b, tiles + 1, drawn);
     }
 }
 

@@ -5,20 +5,20 @@
 
 #include <inttypes.h>
 
-/* Tiles: warp-groups that compute, keys of a block. The widest block whose scores and weights fit the registers beside the
- * output, and whose two slots of K and V fit local memory. */
+/* Tiles: warp-groups that compute, keys of a block. Small heads leave registers for a third consumer, which their softmax wants;
+ * then the widest block up to 128 whose two slots of K and V fit local memory. Wider ones were slower: blocks of 176 keys end
+ * further behind the diagonal and the last key. */
 struct shape {
     int consumers, block_n;
 };
 
-static const struct shape shapes[] = {{3, 128}, {3, 96}, {2, 176}, {2, 160}, {2, 128}, {2, 112}, {2, 96}, {2, 80}, {2, 64}};
+static const struct shape shapes[] = {{3, 128}, {2, 128}, {2, 112}, {2, 96}, {2, 80}, {2, 64}};
 
 enum {
     MAX_HEAD_DIM = 256,
-    MAX_REGISTERS = 200,  /* scores, weights and output of a work-item, of 240 */
     MIN_ROWS = 64,        /* queries of one head; fewer are nv_mma's */
     ALIGNMENT = 1024,     /* of the panels in local memory */
-    BARRIERS_SIZE = 128 + 256, /* and two tiles */
+    BARRIERS_SIZE = 128 + 384, /* and three tiles */
     MAP_SIZE = 128,
 };
 
@@ -37,6 +37,9 @@ static int registers(const clattn_problem *problem, const struct shape *s)
     return padded(problem->head_dim_v) / 2 + s->block_n / 2 + s->block_n / 4;
 }
 
+/* Of 232 and 160 registers: the rest is for addresses and the like. */
+static int max_registers(const struct shape *s) { return s->consumers == 2 ? 200 : 128; }
+
 static size_t configs(const struct facts *facts, const clattn_problem *problem, struct config list[CLA_MAX_CONFIGS])
 {
     size_t count = 0;
@@ -49,7 +52,7 @@ static size_t configs(const struct facts *facts, const clattn_problem *problem, 
                                       .team = 128 * (s->consumers + 1),
                                       .local_bytes = local_bytes(problem, s),
                                       .resident = (int)facts->compute_units};
-        if (registers(problem, s) <= MAX_REGISTERS && config.local_bytes <= facts->local_mem_static)
+        if (registers(problem, s) <= max_registers(s) && config.local_bytes <= facts->local_mem_static)
             list[count++] = config;
     }
     return count;

@@ -20,7 +20,7 @@ __kernel __attribute__((reqd_work_group_size(MERGE_GROUP, 1, 1))) void merge(KER
     t.pack = 1;
     t.head0 = head;
     tile_sequence(&t, &args, &options, batch);
-    if (args.starts_type && query >= t.q_length) {
+    if (query >= t.q_rows) {
         return;
     }
     const long first = partial_row(&args, batch, head, query, 0);

@@ -9,6 +9,7 @@ typedef struct {
     int batch, head0, kv_head;
     int chunk;                       /* number of the chunk of keys, 0 where they are not split */
     int q_length, kv_length;         /* of this sequence; queries from q_length on see nothing */
+    int q_rows;                      /* rows that a packed sequence has in the tensors, its q_length or more */
     long q_start, kv_start;          /* its first row in packed tensors, 0 in others */
     int offset;                      /* key position of query 0 */
     int diagonal_low, diagonal_high; /* query i sees keys i + low ... i + high */
@@ -59,6 +60,7 @@ FN void tile_sequence(tile *t, const launch_args *a, const option_data *b, int b
         t->q_length = (int)clamp(q_end - t->q_start, (long)0, (long)a->seq_q);
         t->kv_length = (int)clamp(kv_end - t->kv_start, (long)0, (long)a->seq_kv);
     }
+    t->q_rows = t->q_length;
     if (a->q_lengths_type) {
         t->q_length =
             (int)clamp(load_integer(b->q_lengths, a->q_lengths_type, a->q_lengths + batch), (long)0, (long)t->q_length);
@@ -103,9 +105,8 @@ FN int tile_decode(tile *t, const launch_args *a, const option_data *b, long tea
     t->head0 = (int)(rest % packed_heads) * a->pack;
     t->kv_head = t->head0 / a->group;
     tile_sequence(t, a, b, (int)(rest / packed_heads));
-    /* Rows past the end of a padded sequence are written (as seeing nothing); past that of a packed one lies the next sequence.
-     */
-    t->rows = (a->starts_type ? t->q_length : a->seq_q) * a->pack;
+    /* Rows past the length are written, as seeing nothing; past the rows of a packed sequence lies the next one. */
+    t->rows = t->q_rows * a->pack;
     if (t->row0 >= t->rows) {
         return 0;
     }

@@ -5,7 +5,28 @@
 
 #include <inttypes.h>
 
-cl_mem cla_memory_of(const clattn_buffer *buffer) { return buffer->kind == CLATTN_BUFFER_MEM ? (cl_mem)buffer->handle : NULL; }
+cl_int cla_set_buffer(const clattn_context *context, cl_kernel kernel, cl_uint index, const clattn_buffer *buffer)
+{
+    const cl_mem mem = buffer && buffer->kind == CLATTN_BUFFER_MEM ? (cl_mem)buffer->handle : NULL;
+    if (buffer && buffer->kind == CLATTN_BUFFER_SVM)
+        return context->set_svm(kernel, index, buffer->handle);
+    return clSetKernelArg(kernel, index, sizeof mem, &mem);
+}
+
+/* OpenCL does not tell how large an allocation behind a pointer is. */
+static clattn_status check_pointer(const struct tensor_check *t, const clattn_context *context, int64_t lowest,
+                                   clattn_error *error)
+{
+    if (!context->set_svm)
+        return cla_fail(error, CLATTN_UNSUPPORTED, t->field,
+                        "%s is an SVM pointer, but this device has no shared virtual memory", t->field);
+    if ((uintptr_t)t->buffer->handle % t->element_size != 0)
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, t->field, "%s: the pointer is not aligned to the element's %zu bytes",
+                        t->field, t->element_size);
+    if ((int64_t)(t->buffer->offset / t->element_size) + lowest < 0)
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, t->field, "%s: strides and offset reach before the pointer", t->field);
+    return CLATTN_SUCCESS;
+}
 
 static clattn_status check_memory(const struct tensor_check *t, cl_context context, size_t *bytes, clattn_error *error)
 {
@@ -23,19 +44,21 @@ static clattn_status check_memory(const struct tensor_check *t, cl_context conte
     return CLATTN_SUCCESS;
 }
 
-clattn_status cla_check_tensor(const struct tensor_check *t, cl_context context, clattn_error *error)
+clattn_status cla_check_tensor(const struct tensor_check *t, const clattn_context *context, clattn_error *error)
 {
     int64_t lowest, highest;
     size_t bytes = 0;
     if (!cla_tensor_extent(t->sizes, t->strides, &lowest, &highest))
         return CLATTN_SUCCESS; /* no element: no buffer needed */
-    if (t->buffer->kind != CLATTN_BUFFER_MEM || !t->buffer->handle)
+    if ((t->buffer->kind != CLATTN_BUFFER_MEM && t->buffer->kind != CLATTN_BUFFER_SVM) || !t->buffer->handle)
         return cla_fail(error, CLATTN_INVALID_ARGUMENT, t->field, "%s is missing: set it with clattn_mem(buffer, byte offset)",
                         t->field);
     if (t->buffer->offset % t->element_size != 0)
         return cla_fail(error, CLATTN_INVALID_ARGUMENT, t->field, "%s: offset %zu is no multiple of the element's %zu bytes",
                         t->field, t->buffer->offset, t->element_size);
-    TRY(check_memory(t, context, &bytes, error));
+    if (t->buffer->kind == CLATTN_BUFFER_SVM)
+        return check_pointer(t, context, lowest, error);
+    TRY(check_memory(t, context->cl, &bytes, error));
     const int64_t base = (int64_t)(t->buffer->offset / t->element_size), room = (int64_t)(bytes / t->element_size);
     if (base + lowest < 0 || base + highest >= room)
         return cla_fail(error, CLATTN_INVALID_ARGUMENT, t->field,

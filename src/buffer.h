@@ -3,7 +3,7 @@
 #ifndef CLATTN_BUFFER_H
 #define CLATTN_BUFFER_H
 
-#include "status.h"
+#include "context.h"
 
 /* One tensor of a call. */
 struct tensor_check {
@@ -14,9 +14,10 @@ struct tensor_check {
 };
 
 /* SUCCESS for a tensor without an element, whatever its buffer. Errors: INVALID_ARGUMENT that names the field. */
-clattn_status cla_check_tensor(const struct tensor_check *tensor, cl_context context, clattn_error *error);
+clattn_status cla_check_tensor(const struct tensor_check *tensor, const clattn_context *context, clattn_error *error);
 
-/* The kernel argument; NULL for an absent buffer. */
-cl_mem cla_memory_of(const clattn_buffer *buffer);
+/* Makes it a kernel argument: the memory without its offset, which stands in the call's numbers. NULL or absent: a null
+ * pointer. */
+cl_int cla_set_buffer(const clattn_context *context, cl_kernel kernel, cl_uint index, const clattn_buffer *buffer);
 
 #endif

@@ -42,7 +42,7 @@ static clattn_status check_bound(const char *field, int64_t value, int64_t bound
 
 /* Q, K, V or O. Packed tensors have one batch entry and all rows of all sequences. */
 static clattn_status check_main(const char *field, const clattn_buffer *buffer, const clattn_tensor *tensor, int64_t batch,
-                                int64_t heads, int64_t seq, int64_t dim, cl_context context, clattn_error *error)
+                                int64_t heads, int64_t seq, int64_t dim, const clattn_context *context, clattn_error *error)
 {
     const struct tensor_check t = {field,
                                    buffer,
@@ -55,21 +55,21 @@ static clattn_status check_main(const char *field, const clattn_buffer *buffer, 
 static clattn_status check_main_buffers(const clattn_plan *plan, const clattn_call *call, clattn_error *error)
 {
     const clattn_problem *p = &plan->problem;
-    cl_context cl = plan->context->cl;
+    const clattn_context *context = plan->context;
     const bool packed = p->packed.starts != CLATTN_NO_INTEGERS;
     const int64_t batch = packed ? 1 : call->batch;
     const int64_t seq_q = packed ? p->packed.total_q : call->seq_q, seq_kv = packed ? p->packed.total_kv : call->seq_kv;
-    TRY(check_main("call.q", &call->q, &p->q, batch, p->heads_q, seq_q, p->head_dim_qk, cl, error));
-    TRY(check_main("call.k", &call->k, &p->k, batch, p->heads_kv, seq_kv, p->head_dim_qk, cl, error));
-    TRY(check_main("call.v", &call->v, &p->v, batch, p->heads_kv, seq_kv, p->head_dim_v, cl, error));
-    TRY(check_main("call.o", &call->o, &p->o, batch, p->heads_q, seq_q, p->head_dim_v, cl, error));
+    TRY(check_main("call.q", &call->q, &p->q, batch, p->heads_q, seq_q, p->head_dim_qk, context, error));
+    TRY(check_main("call.k", &call->k, &p->k, batch, p->heads_kv, seq_kv, p->head_dim_qk, context, error));
+    TRY(check_main("call.v", &call->v, &p->v, batch, p->heads_kv, seq_kv, p->head_dim_v, context, error));
+    TRY(check_main("call.o", &call->o, &p->o, batch, p->heads_q, seq_q, p->head_dim_v, context, error));
     if (p->lse.present) {
         const struct tensor_check t = {"call.lse",
                                        &call->lse,
                                        sizeof(float),
                                        {batch, p->heads_q, seq_q, 1},
                                        {p->lse.stride_batch, p->lse.stride_head, p->lse.stride_seq, 0}};
-        TRY(cla_check_tensor(&t, cl, error));
+        TRY(cla_check_tensor(&t, context, error));
     }
     if (p->scores.kind != CLATTN_SCORES_NONE) {
         const struct tensor_check t = {
@@ -78,7 +78,7 @@ static clattn_status check_main_buffers(const clattn_plan *plan, const clattn_ca
             sizeof(float),
             {call->batch, p->heads_q, call->seq_q, call->seq_kv},
             {p->scores.stride_batch, p->scores.stride_head, p->scores.stride_seq_q, p->scores.stride_seq_kv}};
-        TRY(cla_check_tensor(&t, cl, error));
+        TRY(cla_check_tensor(&t, context, error));
     }
     if (call->workspace.kind != CLATTN_BUFFER_NONE) {
         const struct tensor_check t = {"call.workspace",
@@ -86,7 +86,7 @@ static clattn_status check_main_buffers(const clattn_plan *plan, const clattn_ca
                                        sizeof(float),
                                        {(int64_t)(plan->workspace / sizeof(float)), 1, 1, 1},
                                        {1, 0, 0, 0}};
-        TRY(cla_check_tensor(&t, cl, error));
+        TRY(cla_check_tensor(&t, context, error));
     }
     return CLATTN_SUCCESS;
 }
@@ -97,7 +97,7 @@ static int64_t columns_of(int64_t given, int64_t seq_kv) { return given < 0 || g
 static clattn_status check_score_buffers(const clattn_plan *plan, const clattn_call *call, clattn_error *error)
 {
     const clattn_problem *p = &plan->problem;
-    cl_context cl = plan->context->cl;
+    const clattn_context *context = plan->context;
     const struct tensor_check mask = {"call.mask",
                                       &call->mask,
                                       1,
@@ -117,20 +117,20 @@ static clattn_status check_score_buffers(const clattn_plan *plan, const clattn_c
                                         {p->alibi.stride_batch, p->alibi.stride_head, 0, 0}};
     const struct tensor_check sinks = {"call.sinks", &call->sinks, sizeof(float), {p->heads_q, 1, 1, 1}, {1, 0, 0, 0}};
     if (p->mask.present)
-        TRY(cla_check_tensor(&mask, cl, error));
+        TRY(cla_check_tensor(&mask, context, error));
     if (p->bias.present)
-        TRY(cla_check_tensor(&bias, cl, error));
+        TRY(cla_check_tensor(&bias, context, error));
     if (p->bias.present && p->bias.factors)
-        TRY(cla_check_tensor(&factors, cl, error));
+        TRY(cla_check_tensor(&factors, context, error));
     if (p->alibi.present)
-        TRY(cla_check_tensor(&slopes, cl, error));
+        TRY(cla_check_tensor(&slopes, context, error));
     if (p->sinks)
-        TRY(cla_check_tensor(&sinks, cl, error));
+        TRY(cla_check_tensor(&sinks, context, error));
     return CLATTN_SUCCESS;
 }
 
 static clattn_status check_integers(const char *field, const clattn_buffer *buffer, clattn_integer type, int64_t count,
-                                    cl_context context, clattn_error *error)
+                                    const clattn_context *context, clattn_error *error)
 {
     const struct tensor_check t = {field, buffer, type == CLATTN_INT64 ? 8u : 4u, {count, 1, 1, 1}, {1, 0, 0, 0}};
     return type == CLATTN_NO_INTEGERS ? CLATTN_SUCCESS : cla_check_tensor(&t, context, error);
@@ -139,12 +139,12 @@ static clattn_status check_integers(const char *field, const clattn_buffer *buff
 static clattn_status check_sequence_buffers(const clattn_plan *plan, const clattn_call *call, clattn_error *error)
 {
     const clattn_problem *p = &plan->problem;
-    cl_context cl = plan->context->cl;
-    TRY(check_integers("call.q_lengths", &call->q_lengths, p->q_lengths, call->batch, cl, error));
-    TRY(check_integers("call.kv_lengths", &call->kv_lengths, p->kv_lengths, call->batch, cl, error));
-    TRY(check_integers("call.offsets", &call->offsets, p->offsets, call->batch, cl, error));
-    TRY(check_integers("call.q_starts", &call->q_starts, p->packed.starts, call->batch + 1, cl, error));
-    return check_integers("call.kv_starts", &call->kv_starts, p->packed.starts, call->batch + 1, cl, error);
+    const clattn_context *context = plan->context;
+    TRY(check_integers("call.q_lengths", &call->q_lengths, p->q_lengths, call->batch, context, error));
+    TRY(check_integers("call.kv_lengths", &call->kv_lengths, p->kv_lengths, call->batch, context, error));
+    TRY(check_integers("call.offsets", &call->offsets, p->offsets, call->batch, context, error));
+    TRY(check_integers("call.q_starts", &call->q_starts, p->packed.starts, call->batch + 1, context, error));
+    return check_integers("call.kv_starts", &call->kv_starts, p->packed.starts, call->batch + 1, context, error);
 }
 
 static clattn_status check_numbers(const clattn_plan *plan, const clattn_call *call, clattn_error *error)

@@ -100,6 +100,8 @@ clattn_status clattn_context_create(cl_context cl, cl_device_id device, const cl
     context->log_user = options.log_user;
     TRY_GOTO(cl ? adopt(cl, device, context, error) : open_device(device, options.device, context, error));
     TRY_GOTO(cla_probe(context->device, options.overrides, &context->facts, error));
+    if (context->facts.svm)
+        context->set_svm = (cla_set_svm_fn)cla_opencl_function("clSetKernelArgSVMPointer");
     cla_cache_open(&context->cache, &options, context->device);
     *out = context;
     return CLATTN_SUCCESS;

@@ -12,6 +12,9 @@ enum { CLA_MAX_ENGINES = 16 };
 
 struct program;
 
+/* clSetKernelArgSVMPointer of OpenCL 2.0, which is not linked. */
+typedef cl_int(CL_API_CALL *cla_set_svm_fn)(cl_kernel kernel, cl_uint index, const void *pointer);
+
 struct clattn_context {
     cl_context cl;
     cl_device_id device;
@@ -19,9 +22,11 @@ struct clattn_context {
     clattn_log_fn log;
     void *log_user;
     struct cache cache;
+    cla_set_svm_fn set_svm;  /* NULL: no shared virtual memory here */
     struct cla_lock lock;    /* guards what follows */
     struct cla_signal built; /* a program is ready or has failed */
     struct program *programs;
+    bool lost;                     /* the device failed: cla_fail_enqueue */
     double rates[CLA_MAX_ENGINES]; /* multiply-adds in a millisecond, an engine; 0: not measured */
     size_t builds;                 /* from source */
 };

@@ -14,6 +14,8 @@
 struct device_list {
     struct device_entry *entries;
     size_t count;
+    cl_int failure; /* of a platform that was passed over, and the call */
+    const char *failed_call;
 };
 
 static bool contains(const char *text, const char *part, size_t length)
@@ -92,17 +94,31 @@ const struct device_entry *cla_device_match(const struct device_entry *list, siz
     return NULL;
 }
 
+static void pass_over(struct device_list *list, const char *call, cl_int code)
+{
+    if (code != CL_SUCCESS && code != CL_DEVICE_NOT_FOUND) {
+        list->failure = code;
+        list->failed_call = call;
+    }
+}
+
+/* False: out of memory. */
 static bool add_devices(struct device_list *list, int platform_index, cl_platform_id platform)
 {
     cl_uint count = 0;
-    if (clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, NULL, &count) != CL_SUCCESS || count == 0 || count > 4096)
+    cl_int code = clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, NULL, &count);
+    if (code != CL_SUCCESS || count == 0 || count > 4096) {
+        pass_over(list, "clGetDeviceIDs", code);
         return true;
+    }
     cl_device_id *ids = calloc(count, sizeof *ids);
     struct device_entry *entries = ids ? realloc(list->entries, (list->count + count) * sizeof *entries) : NULL;
     if (entries)
         list->entries = entries;
-    if (!entries || clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, count, ids, NULL) != CL_SUCCESS) {
+    code = entries ? clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, count, ids, NULL) : CL_OUT_OF_HOST_MEMORY;
+    if (code != CL_SUCCESS) {
         free(ids);
+        pass_over(list, "clGetDeviceIDs", code);
         return entries != NULL;
     }
     for (cl_uint i = 0; i < count; i++) {
@@ -113,8 +129,11 @@ static bool add_devices(struct device_list *list, int platform_index, cl_platfor
         e->device_index = (int)i;
         e->platform = platform;
         e->device = ids[i];
-        if (clGetDeviceInfo(ids[i], CL_DEVICE_TYPE, sizeof e->type, &e->type, NULL) != CL_SUCCESS)
+        code = clGetDeviceInfo(ids[i], CL_DEVICE_TYPE, sizeof e->type, &e->type, NULL);
+        if (code != CL_SUCCESS) {
+            pass_over(list, "clGetDeviceInfo", code);
             continue;
+        }
         clGetDeviceInfo(ids[i], CL_DEVICE_AVAILABLE, sizeof available, &available, NULL);
         clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof e->platform_name, e->platform_name, NULL);
         clGetDeviceInfo(ids[i], CL_DEVICE_NAME, sizeof e->device_name, e->device_name, NULL);
@@ -128,7 +147,8 @@ static bool add_devices(struct device_list *list, int platform_index, cl_platfor
 static clattn_status no_platform(clattn_error *error, int32_t code)
 {
     cla_fail(error, CLATTN_NO_PLATFORM, "",
-             "no OpenCL platform was found (%s). The OpenCL loader looks for drivers in /etc/OpenCL/vendors, or where "
+             "no OpenCL platform was found (clGetPlatformIDs: %s). The OpenCL loader looks for drivers in /etc/OpenCL/vendors, "
+             "or where "
              "OCL_ICD_VENDORS points: "
              "install your device's driver, or PoCL for the processor (Debian, Ubuntu: apt-get install pocl-opencl-icd)",
              cla_cl_name(code));
@@ -137,18 +157,36 @@ static clattn_status no_platform(clattn_error *error, int32_t code)
     return CLATTN_NO_PLATFORM;
 }
 
+static clattn_status no_device(const struct device_list *list, unsigned platforms, clattn_error *error)
+{
+    struct text why = {0};
+    if (list->failed_call)
+        cla_text_add(&why, " (%s: %s)", list->failed_call, cla_cl_name(list->failure));
+    cla_fail(error, CLATTN_NO_DEVICE, "",
+             "%u OpenCL platform(s), but none offers a device that is available%s; run clinfo to see why", platforms,
+             why.data ? why.data : "");
+    cla_text_free(&why);
+    return CLATTN_NO_DEVICE;
+}
+
 static clattn_status list_devices(struct device_list *list, clattn_error *error)
 {
     cl_uint count = 0;
-    const cl_int code = clGetPlatformIDs(0, NULL, &count);
-    list->entries = NULL;
-    list->count = 0;
+    cl_int code = clGetPlatformIDs(0, NULL, &count);
+    memset(list, 0, sizeof *list);
+    if (code == CL_OUT_OF_HOST_MEMORY)
+        return cla_fail_cl(error, code, "clGetPlatformIDs");
     if (code != CL_SUCCESS || count == 0)
         return no_platform(error, code != CL_SUCCESS ? code : PLATFORM_NOT_FOUND_KHR);
     cl_platform_id *platforms = calloc(count, sizeof *platforms);
     if (!platforms)
         return cla_fail(error, CLATTN_OUT_OF_HOST_MEMORY, "", "out of host memory while listing devices");
-    bool complete = clGetPlatformIDs(count, platforms, NULL) == CL_SUCCESS;
+    code = clGetPlatformIDs(count, platforms, NULL);
+    if (code != CL_SUCCESS) {
+        free(platforms);
+        return cla_fail_cl(error, code, "clGetPlatformIDs");
+    }
+    bool complete = true;
     for (cl_uint i = 0; complete && i < count; i++)
         complete = add_devices(list, (int)i, platforms[i]);
     free(platforms);
@@ -158,9 +196,7 @@ static clattn_status list_devices(struct device_list *list, clattn_error *error)
     }
     if (list->count == 0) {
         free(list->entries);
-        return cla_fail(error, CLATTN_NO_DEVICE, "",
-                        "%u OpenCL platform(s), but none offers a device that is available; run clinfo to see why",
-                        (unsigned)count);
+        return no_device(list, (unsigned)count, error);
     }
     return CLATTN_SUCCESS;
 }

@@ -9,33 +9,33 @@
 #include <stdlib.h>
 #include <string.h>
 
-static clattn_status set_arguments(cl_kernel kernel, const clattn_call *call, cl_mem workspace, const struct launch_args *args,
-                                   clattn_error *error)
+static clattn_status set_arguments(const clattn_context *context, cl_kernel kernel, const clattn_call *call,
+                                   const struct launch_args *args, clattn_error *error)
 {
     /* In the order of KERNEL_PARAMETERS in cl/args.cl. Absent buffers are NULL arguments: one signature serves all kernels. */
-    const cl_mem buffers[] = {
-        cla_memory_of(&call->q),
-        cla_memory_of(&call->k),
-        cla_memory_of(&call->v),
-        cla_memory_of(&call->o),
-        args->has_lse ? cla_memory_of(&call->lse) : NULL,
-        args->has_scores ? cla_memory_of(&call->scores) : NULL,
-        workspace,
-        args->has_mask ? cla_memory_of(&call->mask) : NULL,
-        args->bias_type ? cla_memory_of(&call->bias) : NULL,
-        args->has_factors ? cla_memory_of(&call->bias_factors) : NULL,
-        args->has_slopes ? cla_memory_of(&call->alibi) : NULL,
-        args->has_sinks ? cla_memory_of(&call->sinks) : NULL,
-        args->q_lengths_type ? cla_memory_of(&call->q_lengths) : NULL,
-        args->kv_lengths_type ? cla_memory_of(&call->kv_lengths) : NULL,
-        args->starts_type ? cla_memory_of(&call->q_starts) : NULL,
-        args->starts_type ? cla_memory_of(&call->kv_starts) : NULL,
-        args->offsets_type ? cla_memory_of(&call->offsets) : NULL,
+    const clattn_buffer *const buffers[] = {
+        &call->q,
+        &call->k,
+        &call->v,
+        &call->o,
+        args->has_lse ? &call->lse : NULL,
+        args->has_scores ? &call->scores : NULL,
+        &call->workspace,
+        args->has_mask ? &call->mask : NULL,
+        args->bias_type ? &call->bias : NULL,
+        args->has_factors ? &call->bias_factors : NULL,
+        args->has_slopes ? &call->alibi : NULL,
+        args->has_sinks ? &call->sinks : NULL,
+        args->q_lengths_type ? &call->q_lengths : NULL,
+        args->kv_lengths_type ? &call->kv_lengths : NULL,
+        args->starts_type ? &call->q_starts : NULL,
+        args->starts_type ? &call->kv_starts : NULL,
+        args->offsets_type ? &call->offsets : NULL,
     };
     const cl_uint count = sizeof buffers / sizeof *buffers;
     cl_int code = CL_SUCCESS;
     for (cl_uint i = 0; i < count && code == CL_SUCCESS; i++)
-        code = clSetKernelArg(kernel, i, sizeof(cl_mem), &buffers[i]);
+        code = cla_set_buffer(context, kernel, i, buffers[i]);
     if (code == CL_SUCCESS)
         code = clSetKernelArg(kernel, count, sizeof *args, args);
     return code == CL_SUCCESS ? CLATTN_SUCCESS : cla_fail_cl(error, code, "clSetKernelArg");
@@ -43,6 +43,7 @@ static clattn_status set_arguments(cl_kernel kernel, const clattn_call *call, cl
 
 /* What the launches of one call have in common. */
 struct chain {
+    clattn_context *context;
     cl_command_queue queue;
     cl_uint wait_count;
     const cl_event *wait_list;
@@ -56,11 +57,10 @@ static clattn_status enqueue_one(struct chain *chain, cl_kernel kernel, size_t g
 {
     const size_t global = groups * work_group;
     cl_event after = NULL;
+    cl_event *const end = last ? event : chain->in_order ? NULL : &after;
     const cl_int code =
         clEnqueueNDRangeKernel(chain->queue, kernel, 1, NULL, &global, &work_group, chain->before ? 1 : chain->wait_count,
-                               chain->before ? &chain->before : chain->wait_list, last               ? event
-                               : chain->in_order ? NULL
-                                                 : &after);
+                               chain->before ? &chain->before : chain->wait_list, end);
     if (chain->before)
         clReleaseEvent(chain->before);
     chain->before = after;
@@ -68,7 +68,8 @@ static clattn_status enqueue_one(struct chain *chain, cl_kernel kernel, size_t g
         chain->wait_count = 0;
         chain->wait_list = NULL;
     }
-    return code == CL_SUCCESS ? CLATTN_SUCCESS : cla_fail_cl(error, code, "clEnqueueNDRangeKernel");
+    return code == CL_SUCCESS ? CLATTN_SUCCESS
+                              : cla_fail_enqueue(chain->context, chain->queue, code, "clEnqueueNDRangeKernel", error);
 }
 
 /* Groups that may go into one launch. */
@@ -81,8 +82,8 @@ static size_t slice_of(const clattn_plan *plan, const struct launch *launch, con
 
 /* The launches of one call in order, long ones in slices. With the plan's lock held: the arguments belong to the kernel object.
  */
-static clattn_status enqueue_launches(clattn_plan *plan, struct chain *chain, const clattn_call *call, cl_mem workspace,
-                                      cl_event *event, clattn_error *error)
+static clattn_status enqueue_launches(clattn_plan *plan, struct chain *chain, const clattn_call *call, cl_event *event,
+                                      clattn_error *error)
 {
     struct launch_args args;
     struct launch launches[CLA_MAX_LAUNCHES];
@@ -94,7 +95,7 @@ static clattn_status enqueue_launches(clattn_plan *plan, struct chain *chain, co
         for (size_t first = 0; first < groups && status == CLATTN_SUCCESS; first += slice) {
             const size_t some = groups - first < slice ? groups - first : slice;
             args.first_team = (int64_t)(first * (size_t)(plan->config.work_group / plan->config.team));
-            status = set_arguments(plan->kernels[i].cl, call, workspace, &args, error);
+            status = set_arguments(plan->context, plan->kernels[i].cl, call, &args, error);
             if (status == CLATTN_SUCCESS)
                 status = enqueue_one(chain, plan->kernels[i].cl, some, launches[i].work_group,
                                      i + 1 == count && first + some == groups, event, error);
@@ -118,7 +119,7 @@ clattn_status clattn_enqueue(clattn_plan *plan, cl_command_queue queue, const cl
         wait_list = NULL;
     TRY(cla_call_take(plan, given, &call, &empty, error));
     if (empty)
-        return cla_enqueue_marker(queue, wait_count, wait_list, event, error);
+        return cla_enqueue_marker(plan->context, queue, wait_count, wait_list, event, error);
 
     cl_mem own = NULL;
     if (plan->workspace > 0 && call.workspace.kind == CLATTN_BUFFER_NONE) {
@@ -126,11 +127,11 @@ clattn_status clattn_enqueue(clattn_plan *plan, cl_command_queue queue, const cl
         own = clCreateBuffer(plan->context->cl, CL_MEM_READ_WRITE, plan->workspace, NULL, &code);
         if (code != CL_SUCCESS)
             return cla_fail_cl(error, code, "clCreateBuffer (workspace)");
+        call.workspace = clattn_mem(own, 0);
     }
-    struct chain chain = {queue, wait_count, wait_list, cla_is_in_order(queue), NULL};
+    struct chain chain = {plan->context, queue, wait_count, wait_list, cla_is_in_order(queue), NULL};
     cla_lock_take(&plan->lock);
-    const clattn_status status =
-        enqueue_launches(plan, &chain, &call, own ? own : cla_memory_of(&call.workspace), event, error);
+    const clattn_status status = enqueue_launches(plan, &chain, &call, event, error);
     cla_lock_give(&plan->lock);
     if (own)
         clReleaseMemObject(own); /* OpenCL keeps it until the commands that use it end */

@@ -36,8 +36,9 @@ enum device_kind { DEVICE_CPU = 1, DEVICE_GPU = 2, DEVICE_ACCELERATOR = 3, DEVIC
     N(vector_width)       /* CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT */                                                            \
     N(preferred_multiple) /* warp or wave; 0 unknown before a kernel exists */                                                 \
     N(fma)                /* CL_FP_FMA of single precision */                                                                  \
-    N(nv_compute)         /* 90 for sm_90; 0 elsewhere */                                                                      \
-    N(host_cpu)           /* 1: a CPU device that is this very host (its CPUID speaks for the device) */                       \
+    N(svm) /* CL_DEVICE_SVM_CAPABILITIES: 1 coarse-grained buffers, 2 fine-grained ones, 4 any host pointer, 8 atomics */      \
+    N(nv_compute) /* 90 for sm_90; 0 elsewhere */                                                                              \
+    N(host_cpu)   /* 1: a CPU device that is this very host (its CPUID speaks for the device) */                               \
     S(extensions)
 
 #define CLA_FACT_STRING_SIZE 256

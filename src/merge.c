@@ -26,7 +26,7 @@ void clattn_merge_init_sized(clattn_merge *merge, size_t size)
 }
 
 static clattn_status check_partial(const char *o_field, const char *lse_field, const clattn_partial *part,
-                                   const clattn_merge *m, bool needs_lse, cl_context cl, clattn_error *error)
+                                   const clattn_merge *m, bool needs_lse, const clattn_context *context, clattn_error *error)
 {
     const clattn_tensor *layout = &part->o_layout;
     if (layout->type != CLATTN_FP32 && layout->type != CLATTN_FP16 && layout->type != CLATTN_BF16)
@@ -42,11 +42,11 @@ static clattn_status check_partial(const char *o_field, const char *lse_field, c
                                      sizeof(float),
                                      {m->batch, m->heads, m->seq_q, 1},
                                      {part->lse_stride_batch, part->lse_stride_head, part->lse_stride_seq, 0}};
-    TRY(cla_check_tensor(&o, cl, error));
-    return needs_lse ? cla_check_tensor(&lse, cl, error) : CLATTN_SUCCESS;
+    TRY(cla_check_tensor(&o, context, error));
+    return needs_lse ? cla_check_tensor(&lse, context, error) : CLATTN_SUCCESS;
 }
 
-static clattn_status check(const clattn_merge *m, cl_context cl, clattn_error *error)
+static clattn_status check(const clattn_merge *m, const clattn_context *context, clattn_error *error)
 {
     const struct {
         const char *field;
@@ -56,9 +56,9 @@ static clattn_status check(const clattn_merge *m, cl_context cl, clattn_error *e
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         if (sizes[i].value < 0 || sizes[i].value > CLA_MAX_SEQ)
             return cla_fail(error, CLATTN_INVALID_ARGUMENT, sizes[i].field, "%s must lie in 0 ... 2^29", sizes[i].field);
-    TRY(check_partial("merge.a.o", "merge.a.lse", &m->a, m, true, cl, error));
-    TRY(check_partial("merge.b.o", "merge.b.lse", &m->b, m, true, cl, error));
-    return check_partial("merge.out.o", "merge.out.lse", &m->out, m, m->out.lse.kind != CLATTN_BUFFER_NONE, cl, error);
+    TRY(check_partial("merge.a.o", "merge.a.lse", &m->a, m, true, context, error));
+    TRY(check_partial("merge.b.o", "merge.b.lse", &m->b, m, true, context, error));
+    return check_partial("merge.out.o", "merge.out.lse", &m->out, m, m->out.lse.kind != CLATTN_BUFFER_NONE, context, error);
 }
 
 static struct tensor_view o_view(const clattn_partial *part)
@@ -106,7 +106,7 @@ static clattn_status get_kernel(clattn_context *context, const clattn_merge *m, 
     return status;
 }
 
-static cl_int set_arguments(cl_kernel kernel, const clattn_merge *m)
+static cl_int set_arguments(const clattn_context *context, cl_kernel kernel, const clattn_merge *m)
 {
     const struct merge_args args = {.a = o_view(&m->a),
                                     .b = o_view(&m->b),
@@ -119,12 +119,11 @@ static cl_int set_arguments(cl_kernel kernel, const clattn_merge *m)
                                     .seq_q = (int32_t)m->seq_q,
                                     .head_dim = (int32_t)m->head_dim,
                                     .has_lse = m->out.lse.kind != CLATTN_BUFFER_NONE};
-    const cl_mem buffers[] = {cla_memory_of(&m->a.o),   cla_memory_of(&m->a.lse), cla_memory_of(&m->b.o),
-                              cla_memory_of(&m->b.lse), cla_memory_of(&m->out.o), cla_memory_of(&m->out.lse)};
+    const clattn_buffer *const buffers[] = {&m->a.o, &m->a.lse, &m->b.o, &m->b.lse, &m->out.o, &m->out.lse};
     const cl_uint count = sizeof buffers / sizeof *buffers;
     cl_int code = CL_SUCCESS;
     for (cl_uint i = 0; i < count && code == CL_SUCCESS; i++)
-        code = clSetKernelArg(kernel, i, sizeof(cl_mem), &buffers[i]);
+        code = cla_set_buffer(context, kernel, i, buffers[i]);
     return code == CL_SUCCESS ? clSetKernelArg(kernel, count, sizeof args, &args) : code;
 }
 
@@ -139,17 +138,17 @@ clattn_status clattn_enqueue_merge(clattn_context *context, cl_command_queue que
     if (merge->struct_size < sizeof *merge)
         return cla_fail(error, CLATTN_INVALID_ARGUMENT, "merge.struct_size", "call clattn_merge_init before setting fields");
     TRY(cla_check_queue(context, queue, wait_count, wait_list, error));
-    TRY(check(merge, context->cl, error));
+    TRY(check(merge, context, error));
     const size_t rows = (size_t)merge->batch * (size_t)merge->heads * (size_t)merge->seq_q;
     if (rows == 0)
-        return cla_enqueue_marker(queue, wait_count, wait_list, event, error);
+        return cla_enqueue_marker(context, queue, wait_count, wait_list, event, error);
     TRY(get_kernel(context, merge, &kernel, error));
     const char *call = "clSetKernelArg";
-    cl_int code = set_arguments(kernel, merge);
+    cl_int code = set_arguments(context, kernel, merge);
     if (code == CL_SUCCESS) {
         call = "clEnqueueNDRangeKernel";
         code = clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &rows, NULL, wait_count, wait_count ? wait_list : NULL, event);
     }
     clReleaseKernel(kernel);
-    return code == CL_SUCCESS ? CLATTN_SUCCESS : cla_fail_cl(error, code, call);
+    return code == CL_SUCCESS ? CLATTN_SUCCESS : cla_fail_enqueue(context, queue, code, call, error);
 }

@@ -5,6 +5,7 @@
 #include "choose.h"
 #include "kernel_text.h"
 #include "problem.h"
+#include "queue.h"
 #include "slice.h"
 #include "workspace.h"
 
@@ -228,6 +229,7 @@ clattn_status clattn_plan_create(clattn_context *context, const clattn_problem *
     if (!context || !out)
         return cla_fail(error, CLATTN_INVALID_ARGUMENT, context ? "plan" : "context", "%s is NULL",
                         context ? "plan" : "context");
+    TRY(cla_check_alive(context, error));
     TRY(take_options(given, &options, error));
     clattn_plan *plan = calloc(1, sizeof *plan);
     if (!plan || !cla_lock_init(&plan->lock)) {

@@ -9,6 +9,7 @@
 
 /* Values of newer headers and of cl_nv_device_attribute_query, which the OpenCL 1.2 headers lack. */
 #define DEVICE_NATIVE_VECTOR_WIDTH_FLOAT 0x103A
+#define DEVICE_SVM_CAPABILITIES 0x1053
 #define DEVICE_COMPUTE_CAPABILITY_MAJOR_NV 0x4000
 #define DEVICE_COMPUTE_CAPABILITY_MINOR_NV 0x4001
 #define DEVICE_WARP_SIZE_NV 0x4003
@@ -111,6 +112,7 @@ static void read_limits(cl_device_id device, struct facts *facts)
     facts->max_parameters = read_number(device, CL_DEVICE_MAX_PARAMETER_SIZE);
     facts->base_align_bits = read_number(device, CL_DEVICE_MEM_BASE_ADDR_ALIGN);
     facts->vector_width = read_number(device, DEVICE_NATIVE_VECTOR_WIDTH_FLOAT);
+    facts->svm = read_number(device, DEVICE_SVM_CAPABILITIES);
     facts->fma = (read_number(device, CL_DEVICE_SINGLE_FP_CONFIG) & CL_FP_FMA) != 0;
     /* A limit that could not be read must not rule every engine out: 1 always works. */
     facts->max_work_group = facts->max_work_group ? facts->max_work_group : 1;

@@ -1,11 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "queue.h"
 
-clattn_status cla_check_queue(const clattn_context *context, cl_command_queue queue, cl_uint wait_count,
-                              const cl_event *wait_list, clattn_error *error)
+/* Codes by which drivers report, at the next call that comes, that earlier work brought the device down. */
+static bool may_be_loss(cl_int code)
+{
+    return code == CL_INVALID_COMMAND_QUEUE || code == CL_OUT_OF_RESOURCES ||
+           code == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
+}
+
+clattn_status cla_fail_enqueue(clattn_context *context, cl_command_queue queue, cl_int code, const char *call,
+                               clattn_error *error)
+{
+    const bool lost = code == CL_INVALID_COMMAND_QUEUE || (may_be_loss(code) && may_be_loss(clFlush(queue)));
+    if (!lost)
+        return cla_fail_cl(error, code, call);
+    cla_lock_take(&context->lock);
+    context->lost = true;
+    cla_lock_give(&context->lock);
+    cla_fail(
+        error, CLATTN_DEVICE_LOST, "",
+        "%s: %s (%d): the device failed while it ran earlier work; make a new OpenCL context, and a new clattn context of it",
+        call, cla_cl_name(code), (int)code);
+    if (error && error->struct_size >= sizeof *error)
+        error->cl_code = code;
+    return CLATTN_DEVICE_LOST;
+}
+
+clattn_status cla_check_alive(clattn_context *context, clattn_error *error)
+{
+    cla_lock_take(&context->lock);
+    const bool lost = context->lost;
+    cla_lock_give(&context->lock);
+    if (lost)
+        return cla_fail(error, CLATTN_DEVICE_LOST, "",
+                        "the device of this context failed earlier; make a new OpenCL context, and a new clattn context of it");
+    return CLATTN_SUCCESS;
+}
+
+clattn_status cla_check_queue(clattn_context *context, cl_command_queue queue, cl_uint wait_count, const cl_event *wait_list,
+                              clattn_error *error)
 {
     cl_context cl = NULL;
     cl_device_id device = NULL;
+    TRY(cla_check_alive(context, error));
     if (!queue)
         return cla_fail(error, CLATTN_INVALID_ARGUMENT, "queue", "queue is NULL");
     cl_int code = clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof cl, &cl, NULL);
@@ -30,11 +67,11 @@ bool cla_is_in_order(cl_command_queue queue)
            !(properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
 }
 
-clattn_status cla_enqueue_marker(cl_command_queue queue, cl_uint wait_count, const cl_event *wait_list, cl_event *event,
-                                 clattn_error *error)
+clattn_status cla_enqueue_marker(clattn_context *context, cl_command_queue queue, cl_uint wait_count, const cl_event *wait_list,
+                                 cl_event *event, clattn_error *error)
 {
     if (!event)
         return CLATTN_SUCCESS;
     const cl_int code = clEnqueueMarkerWithWaitList(queue, wait_count, wait_count ? wait_list : NULL, event);
-    return code == CL_SUCCESS ? CLATTN_SUCCESS : cla_fail_cl(error, code, "clEnqueueMarkerWithWaitList");
+    return code == CL_SUCCESS ? CLATTN_SUCCESS : cla_fail_enqueue(context, queue, code, "clEnqueueMarkerWithWaitList", error);
 }

@@ -2,6 +2,7 @@
 #include "slice.h"
 
 #include "problem.h"
+#include "queue.h"
 
 #include <stdlib.h>
 
@@ -47,20 +48,23 @@ static cl_mem make_buffer(clattn_context *context, int64_t elements, clattn_type
     return buffer;
 }
 
-static clattn_status time_once(clattn_plan *plan, cl_command_queue queue, const clattn_call *call, double *milliseconds,
-                               clattn_error *error)
+static clattn_status time_once(clattn_context *context, clattn_plan *plan, cl_command_queue queue, const clattn_call *call,
+                               double *milliseconds, clattn_error *error)
 {
     cl_event event = NULL;
     cl_ulong start = 0, end = 0;
     TRY(clattn_enqueue(plan, queue, call, 0, NULL, &event, error));
+    const char *call_name = "clWaitForEvents";
     cl_int code = clWaitForEvents(1, &event);
-    if (code == CL_SUCCESS)
+    if (code == CL_SUCCESS) {
+        call_name = "clGetEventProfilingInfo";
         code = clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_START, sizeof start, &start, NULL);
+    }
     if (code == CL_SUCCESS)
         code = clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof end, &end, NULL);
     clReleaseEvent(event);
     *milliseconds = end > start ? (double)(end - start) * 1e-6 : 0.0;
-    return code == CL_SUCCESS ? CLATTN_SUCCESS : cla_fail_cl(error, code, "clWaitForEvents");
+    return code == CL_SUCCESS ? CLATTN_SUCCESS : cla_fail_enqueue(context, queue, code, call_name, error);
 }
 
 /* The shortest of a few runs, the first of which pays for what only happens once. */
@@ -75,7 +79,7 @@ static clattn_status time_plan(clattn_context *context, clattn_plan *plan, const
     *best = 0.0;
     for (int i = 0; i < TRIAL_RUNS && status == CLATTN_SUCCESS; i++) {
         double milliseconds = 0.0;
-        status = time_once(plan, queue, call, &milliseconds, error);
+        status = time_once(context, plan, queue, call, &milliseconds, error);
         if (milliseconds > 0.0 && (*best == 0.0 || milliseconds < *best))
             *best = milliseconds;
     }

@@ -20,6 +20,32 @@
 #define MASKS LIST("", "causal=top-left", "causal=bottom-right", "causal=7", "causal=-3")
 #define SOME_HEADS LIST("hq1", "b2 hq2", "hq4 hkv2", "b2 hq3 hkv1")
 
+/* Options, each alone and next to its kin. The words for a choice of none come first. */
+#define WINDOWS                                                                                                                \
+    LIST("", "window=0,0", "window=5,0", "window=16,-1", "window=-1,3", "window=40,70", "window=128,0 causal",                 \
+         "window=3,2 corner=bottom-right", "window=64,0 causal=bottom-right", "window=31,32 corner=-20",                       \
+         "window=-1,0 corner=40", "window=1000000000000,0", "window=9,1000000000000 corner=bottom-right",                      \
+         "window=200,100 corner=bottom-right")
+#define CORNERS LIST("", "causal", "causal=bottom-right", "causal=9", "window=60,20 corner=bottom-right")
+#define EXPLICIT_MASKS                                                                                                         \
+    LIST("mask=qk", "mask=bhqk", "mask=bk", "mask=k", "mask=q", "mask=hqk", "mask=bqk", "mask=1", "mask=qk mask-columns=20",   \
+         "mask=bk mask-columns=1", "mask=bhqk mask-columns=0")
+#define BIASES                                                                                                                 \
+    LIST("bias=qk", "bias=bhqk bias-type=fp16", "bias=hqk bias-type=bf16", "bias=k", "bias=bk bias-type=fp16", "bias=q",       \
+         "bias=1", "bias=hqk bias-factors", "bias=qk bias-factors bias-type=fp16", "bias=qk bias-columns=20",                  \
+         "bias=bhqk bias-columns=1 bias-factors")
+#define SCORES                                                                                                                 \
+    LIST("alibi", "softcap=3", "softcap=30", "sinks", "alibi sinks", "softcap=2 sinks", "softcap=20 alibi sinks scale=1")
+#define SEQUENCES                                                                                                              \
+    LIST("kv-lengths", "kv-lengths=int64", "q-lengths", "q-lengths kv-lengths", "q-lengths=int64 kv-lengths=int64", "offsets", \
+         "offsets=int64 kv-lengths", "offsets q-lengths=int64")
+#define PACKED LIST("packed", "packed=int64", "packed kv-lengths", "packed=int64 q-lengths", "packed offsets")
+#define SOME_OPTIONS                                                                                                           \
+    LIST("", "", "mask=qk", "mask=bhqk", "bias=hqk", "bias=qk bias-type=fp16 bias-factors", "mask=bk bias=hqk",                \
+         "mask=hqk bias=bqk bias-type=bf16 mask-columns=30")
+#define SOME_SCORES LIST("", "", "alibi", "softcap=5", "sinks", "softcap=30 sinks", "alibi sinks softcap=10")
+#define SOME_SEQUENCES LIST("", "", "kv-lengths", "q-lengths kv-lengths=int64", "offsets kv-lengths", "packed", "packed=int64")
+
 #define BIT(list) (1u << MATRIX_##list)
 #define QUICK(cells, trials, pool) .quick_cells = cells, .quick_trials = trials, .quick_pool = pool
 
@@ -128,6 +154,63 @@ const struct matrix_group matrix_groups[] = {
      {LIST("fp32"), LIST("d64"), NULL, LIST("b2 hq4 hkv2", "b0 hq4", "b2 hq0 hkv0", "hq0 hkv2"), LIST("q0", "q3"),
       LIST("k0", "k5"), LIST("", "causal=bottom-right"), NULL},
      QUICK(1, 10, 1)},
+    {"windows",
+     "sliding windows at either corner or anywhere, with and without causal",
+     {LIST("fp32", "fp16"), LIST("d64"), NULL, SOME_HEADS, LIST("q1", "q17", "q65", "q129", "q257"),
+      LIST("k1", "k16", "k65", "k130", "k513"), WINDOWS, NULL},
+     .rotate = BIT(HEADS),
+     QUICK(1, 16, 1)},
+    {"masks",
+     "byte masks of every broadcast, rows and keys that see or are seen by nothing",
+     {LIST("fp32", "fp16"), LIST("d64"), NULL, LIST("b2 hq4 hkv2", "b2 hq8 hkv2", "hq1", "b3 hq5"),
+      LIST("q1", "q33", "q129", "q300", "q450"), LIST("k1", "k77", "k130", "k513"), CORNERS, NULL, EXPLICIT_MASKS},
+     .rotate = BIT(HEADS) | BIT(MASK),
+     QUICK(1, 20, 1)},
+    {"biases",
+     "additive masks of every type and broadcast, -inf and large negative numbers",
+     {LIST("fp32", "fp16"), LIST("d64"), NULL, LIST("b2 hq4 hkv2", "b2 hq8 hkv2", "hq1", "b3 hq5"),
+      LIST("q1", "q33", "q129", "q300"), LIST("k1", "k77", "k130", "k513"), CORNERS, NULL, BIASES},
+     .rotate = BIT(HEADS) | BIT(MASK),
+     QUICK(1, 20, 1)},
+    {"scores",
+     "ALiBi, softcap, sinks",
+     {LIST("fp32", "fp16"), LIST("d64"), NULL, SOME_HEADS, LIST("q1", "q33", "q129"), LIST("k0", "k1", "k77", "k130", "k513"),
+      CORNERS, NULL, NULL, SCORES},
+     .rotate = BIT(HEADS) | BIT(MASK),
+     QUICK(1, 12, 1)},
+    {"lengths",
+     "real lengths and offsets of each sequence of a batch, senseless ones too",
+     {LIST("fp32", "fp16"), LIST("d64"), LIST("", "layout=bshd", "layout=sbhd"), LIST("b7 hq2", "b5 hq4 hkv2"),
+      LIST("q1", "q33", "q129"), LIST("k1", "k77", "k300"), CORNERS, NULL, NULL, NULL, SEQUENCES},
+     .rotate = BIT(HEADS),
+     QUICK(1, 16, 1)},
+    {"packed",
+     "sequences behind each other, empty ones too",
+     {LIST("fp32", "fp16"), LIST("d64"), NULL, LIST("b7 hq2", "b5 hq4 hkv2", "b12 hq1"), LIST("q1", "q33", "q129"),
+      LIST("k1", "k77", "k300"), CORNERS, NULL, NULL, NULL, PACKED},
+     .rotate = BIT(HEADS),
+     QUICK(1, 14, 1)},
+    {"options",
+     "options in any company",
+     {LIST("fp16", "fp32", "bf16", "q=fp32 kv=fp16 o=fp32"), LIST("d64", "d40", "d128"), NULL,
+      LIST("b2 hq4 hkv2", "b3 hq8 hkv2", "b4 hq2"), LIST("q1", "q7", "q64", "q129", "q320"), LIST("k1", "k33", "k130", "k333"),
+      CORNERS, LIST("", "inputs=nan-rows", "inputs=outliers", "inputs=ones"), SOME_OPTIONS, SOME_SCORES, SOME_SEQUENCES},
+     .rotate = BIT(HEADS) | BIT(MASK) | BIT(EXTRA) | BIT(HIDE) | BIT(SCORE),
+     QUICK(1, 40, 1)},
+    {"split",
+     "few queries, keys in chunks of any length",
+     {LIST("fp32", "fp16"), LIST("d64", "d128"), NULL, LIST("hq32 hkv2", "b2 hq4 hkv2", "b3 hq1"),
+      LIST("q1", "q2", "q7", "q16"), LIST("k0", "k1", "k31", "k129", "k300", "k1025", "k5000"), CORNERS,
+      LIST("chunk=0", "chunk=-1", "chunk=1", "chunk=64", "chunk=200"), SOME_OPTIONS, SOME_SCORES, SOME_SEQUENCES},
+     .rotate = BIT(HEADS) | BIT(MASK) | BIT(HIDE) | BIT(SCORE) | BIT(SEQUENCES),
+     QUICK(1, 24, 1)},
+    {"slices",
+     "long work in several launches: the bits of a single one",
+     {LIST("fp32", "fp16"), LIST("d64"), NULL, LIST("b2 hq4 hkv2", "hq8 hkv2"), LIST("q1", "q129", "q300"),
+      LIST("k130", "k513"), CORNERS, LIST("slice=0.001", "slice=0.05", "slice=0.001 chunk=64"), SOME_OPTIONS, SOME_SCORES,
+      SOME_SEQUENCES},
+     .rotate = BIT(MASK) | BIT(HIDE) | BIT(SCORE) | BIT(SEQUENCES),
+     QUICK(1, 8, 1)},
     {"limits",
      "emulated small devices",
      {LIST("fp32", "fp16"), LIST("d64", "d128", "d256"),

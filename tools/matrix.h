@@ -17,6 +17,9 @@ enum matrix_list {
     MATRIX_KV,
     MATRIX_MASK,
     MATRIX_EXTRA,
+    MATRIX_HIDE,      /* explicit masks and biases */
+    MATRIX_SCORE,     /* what changes scores, and sinks */
+    MATRIX_SEQUENCES, /* lengths, offsets, packed sequences */
     MATRIX_LISTS
 };
 

@@ -6,35 +6,125 @@
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* A finite score stays finite in base two; in base e the limit is that much smaller. */
 #define LARGEST_SCORE ((double)FLT_MAX * 0.69314718055994530942)
 
-int64_t oracle_offset(const struct oracle_call *call)
+void oracle_call_init(struct oracle_call *call, const clattn_problem *problem)
 {
-    switch (call->problem->corner) {
-    case CLATTN_BOTTOM_RIGHT:
-        return call->seq_kv - call->seq_q;
-    case CLATTN_EXPLICIT:
-        return call->offset;
-    default:
-        return 0;
+    memset(call, 0, sizeof *call);
+    call->problem = problem;
+    call->batch = problem->batch;
+    call->seq_q = problem->seq_q;
+    call->seq_kv = problem->seq_kv;
+    call->offset = problem->offset;
+    call->scale = problem->scale;
+    call->window_left = problem->window.left;
+    call->window_right = problem->window.right;
+    call->mask_columns = problem->mask.columns;
+    call->bias_columns = problem->bias.columns;
+}
+
+/* ----------------------------------------------------------------------------------------------------------- sequences */
+
+static int64_t integer_at(const void *data, clattn_integer type, int64_t i)
+{
+    return type == CLATTN_INT64 ? ((const int64_t *)data)[i] : ((const int32_t *)data)[i];
+}
+
+static int64_t within(int64_t x, int64_t lowest, int64_t highest) { return x < lowest ? lowest : x > highest ? highest : x; }
+
+/* Number i of cumulative starts: none is below 0, past the total, or before another one that stands before it. */
+static int64_t start_of_sequence(const void *starts, clattn_integer type, int64_t i, int64_t total)
+{
+    int64_t start = 0;
+    for (int64_t n = 0; n <= i; n++) {
+        const int64_t given = within(integer_at(starts, type, n), 0, total);
+        start = given > start ? given : start;
     }
+    return start;
+}
+
+/* An offset past these limits hides all keys or none, as the limit itself does; sums with it cannot overflow. */
+#define FAR ((int64_t)1 << 60)
+
+void oracle_sequence_find(const struct oracle_call *call, int64_t batch, struct oracle_sequence *s)
+{
+    const clattn_problem *p = call->problem;
+    const clattn_integer starts = p->packed.starts;
+    s->q_start = s->kv_start = 0;
+    s->q_length = call->seq_q;
+    s->kv_length = call->seq_kv;
+    if (starts) {
+        s->q_start = start_of_sequence(call->q_starts, starts, batch, p->packed.total_q);
+        s->kv_start = start_of_sequence(call->kv_starts, starts, batch, p->packed.total_kv);
+        const int64_t q_end = start_of_sequence(call->q_starts, starts, batch + 1, p->packed.total_q);
+        const int64_t kv_end = start_of_sequence(call->kv_starts, starts, batch + 1, p->packed.total_kv);
+        s->q_length = within(q_end - s->q_start, 0, call->seq_q);
+        s->kv_length = within(kv_end - s->kv_start, 0, call->seq_kv);
+    }
+    s->q_rows = s->q_length;
+    if (p->q_lengths)
+        s->q_length = within(integer_at(call->q_lengths, p->q_lengths, batch), 0, s->q_length);
+    if (p->kv_lengths)
+        s->kv_length = within(integer_at(call->kv_lengths, p->kv_lengths, batch), 0, s->kv_length);
+    s->offset = 0;
+    if (p->corner == CLATTN_BOTTOM_RIGHT)
+        s->offset = s->kv_length - s->q_length;
+    if (p->corner == CLATTN_EXPLICIT)
+        s->offset = within(p->offsets ? integer_at(call->offsets, p->offsets, batch) : call->offset, -FAR, FAR);
+}
+
+/* ---------------------------------------------------------------------------------------------------- visibility, scores */
+
+static float bias_at(const struct oracle_call *call, int64_t batch, int64_t head, int64_t i, int64_t j)
+{
+    const clattn_problem *p = call->problem;
+    return storage_get(p->bias.type, call->bias,
+                       batch * p->bias.stride_batch + head * p->bias.stride_head + i * p->bias.stride_seq_q +
+                           j * p->bias.stride_seq_kv);
+}
+
+static bool mask_keeps(const struct oracle_call *call, int64_t batch, int64_t head, int64_t i, int64_t j)
+{
+    const clattn_problem *p = call->problem;
+    if (call->mask_columns >= 0 && j >= call->mask_columns)
+        return false;
+    return call->mask[batch * p->mask.stride_batch + head * p->mask.stride_head + i * p->mask.stride_seq_q +
+                      j * p->mask.stride_seq_kv] != 0;
+}
+
+static bool bias_keeps(const struct oracle_call *call, int64_t batch, int64_t head, int64_t i, int64_t j)
+{
+    if (call->bias_columns >= 0 && j >= call->bias_columns)
+        return false;
+    const float bias = bias_at(call, batch, head, i, j);
+    return !(isinf(bias) && bias < 0.0f);
+}
+
+/* Every rule that hides a key belongs here. */
+bool oracle_sees(const struct oracle_call *call, const struct oracle_sequence *s, int64_t batch, int64_t head, int64_t i,
+                 int64_t j)
+{
+    const clattn_problem *p = call->problem;
+    const int64_t distance = j - i; /* compared with the offset, so that no sum overflows */
+    if (i >= s->q_length || j >= s->kv_length)
+        return false;
+    if (p->causal && distance > s->offset)
+        return false;
+    if (call->window_left >= 0 && distance < s->offset - within(call->window_left, 0, FAR))
+        return false;
+    if (call->window_right >= 0 && distance > s->offset + within(call->window_right, 0, FAR))
+        return false;
+    if (p->mask.present && !mask_keeps(call, batch, head, i, j))
+        return false;
+    return !p->bias.present || bias_keeps(call, batch, head, i, j);
 }
 
 static double scale_of(const struct oracle_call *call)
 {
     return isnan(call->scale) ? 1.0 / sqrt((double)call->problem->head_dim_qk) : (double)call->scale;
-}
-
-/* Does query row i of this head see key j? Every rule that hides a key belongs here. */
-static bool visible(const struct oracle_call *call, int64_t batch, int64_t head, int64_t i, int64_t j)
-{
-    (void)batch, (void)head;
-    /* The difference cannot overflow, a sum with an offset near the limits of int64 could. */
-    if (call->problem->causal && j - i > oracle_offset(call))
-        return false;
-    return true;
 }
 
 static double held(double score)
@@ -44,26 +134,67 @@ static double held(double score)
     return score < -LARGEST_SCORE ? -LARGEST_SCORE : score; /* a NaN stays one */
 }
 
-/* The score of a visible key. Every rule that changes a score belongs here. */
-static double score(const struct oracle *oracle, int64_t j)
+/* What is multiplied with the distance between query and key, and that distance. */
+static float slope_of(const struct oracle *oracle)
 {
-    const int64_t dim = oracle->call.problem->head_dim_qk;
-    const float *key = oracle->k + j * dim;
-    double sum = 0.0;
-    for (int64_t d = 0; d < dim; d++)
-        sum += (double)oracle->q[d] * (double)key[d];
-    return held(scale_of(&oracle->call) * sum);
+    const clattn_problem *p = oracle->call.problem;
+    return oracle->call.alibi[oracle->batch * p->alibi.stride_batch + oracle->head * p->alibi.stride_head];
 }
 
+static double distance_of(const struct oracle *oracle, int64_t j)
+{
+    return fabs((double)(oracle->row + oracle->sequence.offset - j));
+}
+
+static double factor_of(const struct oracle *oracle)
+{
+    return oracle->call.problem->bias.factors ? (double)oracle->call.bias_factors[oracle->head] : 1.0;
+}
+
+/* The score of a visible key. Every rule that changes a score belongs here, and below. */
+static double score(const struct oracle *oracle, int64_t j)
+{
+    const clattn_problem *p = oracle->call.problem;
+    const float *key = oracle->k + j * p->head_dim_qk;
+    double s = 0.0;
+    for (int64_t d = 0; d < p->head_dim_qk; d++)
+        s += (double)oracle->q[d] * (double)key[d];
+    s = held(scale_of(&oracle->call) * s);
+    if (p->softcap != 0.0f)
+        s = (double)p->softcap * tanh(s / (double)p->softcap);
+    if (p->bias.present)
+        s += held(factor_of(oracle) * (double)bias_at(&oracle->call, oracle->batch, oracle->head, oracle->row, j));
+    if (p->alibi.present)
+        s -= (double)slope_of(oracle) * distance_of(oracle, j);
+    return held(s);
+}
+
+/* The same in fp32. */
 static float plain_score(const struct oracle *oracle, int64_t j)
 {
-    const int64_t dim = oracle->call.problem->head_dim_qk;
-    const float *key = oracle->k + j * dim;
-    float sum = 0.0f;
-    for (int64_t d = 0; d < dim; d++)
-        sum += oracle->q[d] * key[d];
-    return (float)held((float)scale_of(&oracle->call) * sum);
+    const clattn_problem *p = oracle->call.problem;
+    const float *key = oracle->k + j * p->head_dim_qk;
+    float s = 0.0f;
+    for (int64_t d = 0; d < p->head_dim_qk; d++)
+        s += oracle->q[d] * key[d];
+    s = (float)held((float)scale_of(&oracle->call) * s);
+    if (p->softcap != 0.0f)
+        s = p->softcap * tanhf(s / p->softcap);
+    if (p->bias.present) {
+        const float bias = bias_at(&oracle->call, oracle->batch, oracle->head, oracle->row, j);
+        s += (float)held((float)factor_of(oracle) * bias);
+    }
+    if (p->alibi.present)
+        s -= slope_of(oracle) * (float)distance_of(oracle, j);
+    return (float)held(s);
 }
+
+static bool has_sink(const struct oracle *oracle)
+{
+    return oracle->call.problem->sinks && oracle->call.sinks[oracle->head] != -INFINITY;
+}
+
+/* ---------------------------------------------------------------------------------------------------------------- rows */
 
 static int64_t at_least_one(int64_t n) { return n > 0 ? n : 1; }
 
@@ -76,9 +207,10 @@ bool oracle_begin(struct oracle *oracle, const struct oracle_call *call)
     oracle->k = malloc(keys * (size_t)p->head_dim_qk * sizeof *oracle->k);
     oracle->v = malloc(keys * (size_t)p->head_dim_v * sizeof *oracle->v);
     oracle->q = malloc((size_t)p->head_dim_qk * sizeof *oracle->q);
+    oracle->seen = malloc(keys * sizeof *oracle->seen);
     oracle->weights = malloc(keys * sizeof *oracle->weights);
     oracle->plain_weights = malloc(keys * sizeof *oracle->plain_weights);
-    if (oracle->k && oracle->v && oracle->q && oracle->weights && oracle->plain_weights)
+    if (oracle->k && oracle->v && oracle->q && oracle->seen && oracle->weights && oracle->plain_weights)
         return true;
     oracle_end(oracle);
     return false;
@@ -89,6 +221,7 @@ void oracle_end(struct oracle *oracle)
     free(oracle->k);
     free(oracle->v);
     free(oracle->q);
+    free(oracle->seen);
     free(oracle->weights);
     free(oracle->plain_weights);
 }
@@ -109,68 +242,79 @@ static void select_row(struct oracle *oracle, int64_t batch, int64_t head, int64
 {
     const struct oracle_call *call = &oracle->call;
     const clattn_problem *p = call->problem;
-    const int64_t kv_head = head / (p->heads_q / p->heads_kv);
+    const int64_t kv_head = head / (p->heads_q / p->heads_kv), first = p->packed.starts ? 0 : batch;
+    struct oracle_sequence *s = &oracle->sequence;
+    if (batch != oracle->batch)
+        oracle_sequence_find(call, batch, s);
     if (batch != oracle->batch || kv_head != oracle->kv_head) {
-        decode(&p->k, call->k, batch, kv_head, 0, call->seq_kv, p->head_dim_qk, oracle->k);
-        decode(&p->v, call->v, batch, kv_head, 0, call->seq_kv, p->head_dim_v, oracle->v);
-        oracle->batch = batch;
-        oracle->kv_head = kv_head;
+        decode(&p->k, call->k, first, kv_head, s->kv_start, s->kv_length, p->head_dim_qk, oracle->k);
+        decode(&p->v, call->v, first, kv_head, s->kv_start, s->kv_length, p->head_dim_v, oracle->v);
     }
-    decode(&p->q, call->q, batch, head, row, 1, p->head_dim_qk, oracle->q);
+    oracle->batch = batch;
+    oracle->kv_head = kv_head;
+    oracle->head = head;
+    oracle->row = row;
+    decode(&p->q, call->q, first, head, s->q_start + row, row < s->q_length ? 1 : 0, p->head_dim_qk, oracle->q);
+    for (int64_t j = 0; j < call->seq_kv; j++)
+        oracle->seen[j] = oracle_sees(call, s, batch, head, row, j);
 }
 
 void oracle_row(struct oracle *oracle, int64_t batch, int64_t head, int64_t row, double *o, double *lse, double *weights)
 {
-    const struct oracle_call *call = &oracle->call;
-    const int64_t keys = call->seq_kv, dim = call->problem->head_dim_v;
+    const int64_t keys = oracle->call.seq_kv, dim = oracle->call.problem->head_dim_v;
+    const bool *seen = oracle->seen;
     double *p = oracle->weights;
     double largest = -INFINITY, sum = 0.0;
     bool empty = true;
     select_row(oracle, batch, head, row);
+    const double sink = has_sink(oracle) ? held((double)oracle->call.sinks[head]) : -INFINITY;
     for (int64_t j = 0; j < keys; j++) {
-        p[j] = -INFINITY;
-        if (visible(call, batch, head, row, j)) {
+        if (seen[j]) {
             empty = false;
             p[j] = score(oracle, j);
             largest = p[j] > largest ? p[j] : largest;
         }
     }
+    largest = sink > largest ? sink : largest;
+    sum = sink > -INFINITY ? exp(sink - largest) : 0.0;
     for (int64_t e = 0; e < dim; e++)
         o[e] = 0.0;
     for (int64_t j = 0; j < keys; j++) {
-        const bool seen = visible(call, batch, head, row, j);
-        p[j] = seen ? exp(p[j] - largest) : 0.0;
+        p[j] = seen[j] ? exp(p[j] - largest) : 0.0;
         sum += p[j];
-        for (int64_t e = 0; seen && e < dim; e++)
+        for (int64_t e = 0; seen[j] && e < dim; e++)
             o[e] += p[j] * (double)oracle->v[j * dim + e];
     }
     for (int64_t e = 0; !empty && e < dim; e++)
         o[e] /= sum;
-    *lse = empty ? -INFINITY : largest + log(sum);
+    *lse = sum == 0.0 ? -INFINITY : largest + log(sum);
     for (int64_t j = 0; weights && j < keys; j++)
         weights[j] = empty ? 0.0 : p[j] / sum;
 }
 
 void oracle_plain_row(struct oracle *oracle, int64_t batch, int64_t head, int64_t row, bool round_weights, float *o, float *lse)
 {
-    const struct oracle_call *call = &oracle->call;
-    const clattn_problem *problem = call->problem;
-    const int64_t keys = call->seq_kv, dim = problem->head_dim_v;
+    const clattn_problem *problem = oracle->call.problem;
+    const int64_t keys = oracle->call.seq_kv, dim = problem->head_dim_v;
+    const bool *seen = oracle->seen;
     float *p = oracle->plain_weights;
     float largest = -INFINITY, sum = 0.0f;
     bool empty = true;
     select_row(oracle, batch, head, row);
+    const float sink = has_sink(oracle) ? (float)held((double)oracle->call.sinks[head]) : -INFINITY;
     for (int64_t j = 0; j < keys; j++) {
-        if (visible(call, batch, head, row, j)) {
+        if (seen[j]) {
             empty = false;
             p[j] = plain_score(oracle, j);
             largest = p[j] > largest ? p[j] : largest;
         }
     }
+    largest = sink > largest ? sink : largest;
+    sum = sink > -INFINITY ? expf(sink - largest) : 0.0f;
     for (int64_t e = 0; e < dim; e++)
         o[e] = 0.0f;
     for (int64_t j = 0; j < keys; j++) {
-        if (!visible(call, batch, head, row, j))
+        if (!seen[j])
             continue;
         const float weight = expf(p[j] - largest);
         const float factor = round_weights ? storage_round(problem->v.type, weight) : weight;
@@ -180,7 +324,7 @@ void oracle_plain_row(struct oracle *oracle, int64_t batch, int64_t head, int64_
     }
     for (int64_t e = 0; e < dim; e++)
         o[e] = empty ? 0.0f : storage_round(problem->o.type, o[e] / sum);
-    *lse = empty ? -INFINITY : largest + logf(sum);
+    *lse = sum == 0.0f ? -INFINITY : largest + logf(sum);
 }
 
 bool oracle_attention(const struct oracle_call *call, double *o, double *lse)

@@ -8,17 +8,43 @@
 #include "clattn/clattn.h"
 
 struct oracle_call {
-    const clattn_problem *problem; /* types, heads, head sizes, strides, options; its batch and lengths are not used */
-    int64_t batch, seq_q, seq_kv;  /* what this call uses of them */
-    int64_t offset;                /* with CLATTN_EXPLICIT */
-    float scale;                   /* NaN: 1/sqrt(head_dim_qk) */
-    const void *q, *k, *v;         /* element (0, 0, 0, 0) of each in its storage type; strides may reach below it */
+    const clattn_problem *problem;      /* types, heads, head sizes, strides, options; its batch and lengths are not used */
+    int64_t batch, seq_q, seq_kv;       /* what this call uses of them */
+    int64_t offset;                     /* with CLATTN_EXPLICIT */
+    float scale;                        /* NaN: 1/sqrt(head_dim_qk) */
+    const void *q, *k, *v;              /* element (0, 0, 0, 0) of each in its storage type; strides may reach below it */
+    int64_t window_left, window_right;  /* -1: open */
+    int64_t mask_columns, bias_columns; /* -1: all keys */
+    /* First elements of the buffers of options that the problem has. */
+    const uint8_t *mask;
+    const void *bias;
+    const float *bias_factors, *alibi, *sinks;
+    const void *q_lengths, *kv_lengths, *offsets, *q_starts, *kv_starts;
 };
+
+/* All numbers as in the problem, no buffers. */
+void oracle_call_init(struct oracle_call *call, const clattn_problem *problem);
+
+/* One sequence of the batch: its lengths made safe, and where it lies in packed tensors. */
+struct oracle_sequence {
+    int64_t q_rows;              /* rows that the output has of it: all of a padded sequence, its own of a packed one */
+    int64_t q_length, kv_length; /* queries and keys that are real */
+    int64_t q_start, kv_start;   /* first rows in packed tensors, otherwise 0 */
+    int64_t offset;              /* the key position of query 0 */
+};
+void oracle_sequence_find(const struct oracle_call *call, int64_t batch, struct oracle_sequence *sequence);
+
+/* Does query i of this head see key j? */
+bool oracle_sees(const struct oracle_call *call, const struct oracle_sequence *sequence, int64_t batch, int64_t head, int64_t i,
+                 int64_t j);
 
 struct oracle {
     struct oracle_call call;
-    int64_t batch, kv_head; /* whose keys and values are held below as float; -1: none yet */
+    struct oracle_sequence sequence; /* of batch entry `batch` */
+    int64_t batch, kv_head;          /* whose keys and values are held below as float; -1: none yet */
+    int64_t head, row;               /* whose query is held, and which keys it sees */
     float *k, *v, *q;
+    bool *seen;
     double *weights;
     float *plain_weights;
 };
@@ -38,8 +64,5 @@ void oracle_plain_row(struct oracle *oracle, int64_t batch, int64_t head, int64_
 
 /* All rows: o[batch][heads_q][seq_q][head_dim_v] and lse[batch][heads_q][seq_q] (or NULL), contiguous. False: out of memory. */
 bool oracle_attention(const struct oracle_call *call, double *o, double *lse);
-
-/* The key position of query row 0. */
-int64_t oracle_offset(const struct oracle_call *call);
 
 #endif

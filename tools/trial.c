@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { INPUT_BUFFERS = 3 };
-
 struct run {
     clattn_context *context;
     cl_command_queue queue;
@@ -18,13 +16,12 @@ struct run {
     const struct trial *trial;
     struct trial_data *data;
     struct trial_result *result;
-    struct trial_tensor *tensors[TRIAL_BUFFERS]; /* q, k, v, o, lse, scores */
     struct trial_device device;
 };
 
-static const char *const tensor_names[TRIAL_BUFFERS] = {"q", "k", "v", "o", "lse", "weights"};
+static size_t bytes_of(const struct trial_tensor *t) { return (size_t)t->count * trial_item_size(t); }
 
-static size_t bytes_of(const struct trial_tensor *t) { return (size_t)t->count * storage_size(t->type); }
+static bool is_output(int i) { return i >= TRIAL_FIRST_OUTPUT && i <= TRIAL_LAST_OUTPUT; }
 
 static bool fail_cl(struct run *s, const char *call, cl_int code)
 {
@@ -56,19 +53,20 @@ static bool enqueue(struct run *s)
 /* Reads buffer i into host memory of its size. */
 static bool download(struct run *s, int i, void *into)
 {
-    const cl_int code =
-        clEnqueueReadBuffer(s->queue, s->device.mems[i], CL_TRUE, 0, bytes_of(s->tensors[i]), into, 0, NULL, NULL);
+    const cl_int code = clEnqueueReadBuffer(s->queue, s->device.mems[i], CL_TRUE, 0, bytes_of(trial_tensor_at(s->data, i)),
+                                            into, 0, NULL, NULL);
     return code == CL_SUCCESS || fail_cl(s, "clEnqueueReadBuffer", code);
 }
 
 /* Buffer i as it is now must equal what the host holds. */
 static bool unchanged(struct run *s, int i, const char *complaint)
 {
-    const size_t bytes = bytes_of(s->tensors[i]);
+    const struct trial_tensor *t = trial_tensor_at(s->data, i);
+    const size_t bytes = bytes_of(t);
     void *now = malloc(bytes);
     bool same = now && download(s, i, now);
-    if (same && memcmp(now, s->tensors[i]->data, bytes) != 0) {
-        snprintf(s->result->message, sizeof s->result->message, "%s %s", tensor_names[i], complaint);
+    if (same && memcmp(now, t->data, bytes) != 0) {
+        snprintf(s->result->message, sizeof s->result->message, "%s %s", trial_buffer_name(i), complaint);
         same = false;
     }
     free(now);
@@ -78,23 +76,22 @@ static bool unchanged(struct run *s, int i, const char *complaint)
 /* Outputs are poisoned again before each further run, so that one that does nothing shows. */
 static bool run_again(struct run *s)
 {
-    for (int i = INPUT_BUFFERS; i < TRIAL_BUFFERS; i++) {
+    for (int i = TRIAL_FIRST_OUTPUT; i <= TRIAL_LAST_OUTPUT; i++) {
+        const struct trial_tensor *t = trial_tensor_at(s->data, i);
         if (!s->device.mems[i])
             continue;
-        const clattn_type type = s->tensors[i]->type;
-        void *poison = malloc(bytes_of(s->tensors[i]));
+        void *poison = malloc(bytes_of(t));
         if (!poison)
             return false;
-        storage_fill_poison(type, poison, s->tensors[i]->count);
-        const cl_int code =
-            clEnqueueWriteBuffer(s->queue, s->device.mems[i], CL_TRUE, 0, bytes_of(s->tensors[i]), poison, 0, NULL, NULL);
+        storage_fill_poison(t->type, poison, t->count);
+        const cl_int code = clEnqueueWriteBuffer(s->queue, s->device.mems[i], CL_TRUE, 0, bytes_of(t), poison, 0, NULL, NULL);
         free(poison);
         if (code != CL_SUCCESS)
             return fail_cl(s, "clEnqueueWriteBuffer", code);
     }
     if (!enqueue(s))
         return false;
-    for (int i = INPUT_BUFFERS; i < TRIAL_BUFFERS; i++)
+    for (int i = TRIAL_FIRST_OUTPUT; i <= TRIAL_LAST_OUTPUT; i++)
         if (s->device.mems[i] && !unchanged(s, i, "has other bits in a second run of the same call"))
             return false;
     return true;
@@ -113,8 +110,8 @@ static bool launch(struct run *s)
     for (int run = 1; run < s->trial->repeats; run++)
         if (!run_again(s))
             return false;
-    for (int i = 0; i < INPUT_BUFFERS; i++)
-        if (s->device.mems[i] && !unchanged(s, i, "is an input and was changed"))
+    for (int i = 0; i < TRIAL_BUFFERS; i++)
+        if (s->device.mems[i] && !is_output(i) && !unchanged(s, i, "is an input and was changed"))
             return false;
     return true;
 }
@@ -122,8 +119,7 @@ static bool launch(struct run *s)
 bool trial_launch(clattn_context *context, cl_command_queue queue, clattn_plan *plan, const struct trial *trial,
                   struct trial_data *data, struct trial_result *result)
 {
-    struct run s = {
-        context, queue, plan, trial, data, result, {&data->q, &data->k, &data->v, &data->o, &data->lse, &data->scores}, {{0}}};
+    struct run s = {context, queue, plan, trial, data, result, {{0}}};
     memset(result, 0, sizeof *result);
     snprintf(result->engine, sizeof result->engine, "%s", clattn_plan_engine(plan));
     const bool launched = launch(&s);
@@ -133,18 +129,75 @@ bool trial_launch(clattn_context *context, cl_command_queue queue, clattn_plan *
     return launched;
 }
 
+static void out_of_memory(struct trial_result *result)
+{
+    memset(result, 0, sizeof *result);
+    result->status = CLATTN_OUT_OF_HOST_MEMORY;
+    snprintf(result->message, sizeof result->message, "the host is out of memory");
+}
+
+void trial_plan_options(const struct trial *trial, const char *engine, clattn_plan_options *options)
+{
+    clattn_plan_options_init(options);
+    options->engine = engine;
+    options->chunk = trial->chunk;
+    options->max_launch_ms = trial->slice;
+}
+
+/* A second run in single launches, into data that holds the outputs of the first. */
+static bool launch_whole(clattn_context *context, cl_command_queue queue, const char *engine, const struct trial *trial,
+                         struct trial_data *data, struct trial_result *result)
+{
+    clattn_plan_options options;
+    clattn_error error;
+    clattn_plan *plan = NULL;
+    clattn_error_init(&error);
+    trial_plan_options(trial, engine, &options);
+    options.max_launch_ms = -1.0;
+    if (clattn_plan_create(context, &trial->problem, &options, &plan, &error) != CLATTN_SUCCESS)
+        return fail_library(result, &error);
+    const bool launched = trial_launch(context, queue, plan, trial, data, result);
+    clattn_plan_destroy(plan);
+    return launched;
+}
+
+/* What slices gave must be what single launches give, bit for bit. */
+static void compare_slices(clattn_context *context, cl_command_queue queue, const char *engine, const struct trial *trial,
+                           const struct trial_data *sliced, struct trial_result *result)
+{
+    struct trial_data data;
+    struct trial_result whole;
+    if (!trial_data_create(&data, trial)) {
+        out_of_memory(result);
+        return;
+    }
+    if (launch_whole(context, queue, engine, trial, &data, &whole)) {
+        for (int i = TRIAL_FIRST_OUTPUT; i <= TRIAL_LAST_OUTPUT && result->ok; i++) {
+            const struct trial_tensor *t = trial_tensor_at(sliced, i), *other = trial_tensor_at(&data, i);
+            result->ok = t->count == 0 || memcmp(t->data, other->data, bytes_of(t)) == 0;
+            if (!result->ok)
+                snprintf(result->message, sizeof result->message, "%s has other bits in slices than from a single launch",
+                         trial_buffer_name(i));
+        }
+    } else {
+        *result = whole;
+    }
+    trial_data_destroy(&data);
+}
+
 void trial_run(clattn_context *context, cl_command_queue queue, clattn_plan *plan, const struct trial *trial,
                struct trial_result *result)
 {
     struct trial_data data;
     if (!trial_data_create(&data, trial)) {
-        memset(result, 0, sizeof *result);
-        result->status = CLATTN_OUT_OF_HOST_MEMORY;
-        snprintf(result->message, sizeof result->message, "the host is out of memory");
+        out_of_memory(result);
         return;
     }
-    if (trial_launch(context, queue, plan, trial, &data, result))
+    if (trial_launch(context, queue, plan, trial, &data, result)) {
         trial_judge(trial, &data, result);
+        if (result->ok && trial->slice > 0.0)
+            compare_slices(context, queue, clattn_plan_engine(plan), trial, &data, result);
+    }
     trial_data_destroy(&data);
 }
 
@@ -155,8 +208,7 @@ void trial_run_engine(clattn_context *context, cl_command_queue queue, const cha
     clattn_error error;
     clattn_plan *plan = NULL;
     clattn_error_init(&error);
-    clattn_plan_options_init(&options);
-    options.engine = engine;
+    trial_plan_options(trial, engine, &options);
     memset(result, 0, sizeof *result);
     if (clattn_plan_create(context, &trial->problem, &options, &plan, &error) != CLATTN_SUCCESS) {
         fail_library(result, &error);

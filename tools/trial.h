@@ -4,7 +4,7 @@
 #ifndef CLATTN_TOOLS_TRIAL_H
 #define CLATTN_TOOLS_TRIAL_H
 
-#include "clattn/clattn.h"
+#include "oracle.h"
 
 enum trial_inputs {
     TRIAL_RISING,   /* most rows' scores climb along the keys, so that the running maximum rises block by block; one row in four
@@ -23,11 +23,15 @@ struct trial {
     int64_t batch, seq_q, seq_kv; /* what the call uses of the bounds */
     int64_t offset;
     float scale;
-    uint64_t seed;
+    int64_t window_left, window_right;
+    int64_t mask_columns, bias_columns;
+    uint64_t seed; /* of all numbers, those in buffers of options included */
     enum trial_inputs inputs;
     int shift;          /* elements that each tensor starts behind a 64-byte border; -1: some number, from the seed */
     int repeats;        /* runs, at least 1: each must give the same bits */
     bool round_weights; /* the engine multiplies weights and V in V's storage type: tolerances follow */
+    int64_t chunk;      /* clattn_plan_options.chunk */
+    double slice;       /* clattn_plan_options.max_launch_ms; above 0: the bits must be those of a single launch */
     int64_t effort;     /* multiply-adds that the oracle may spend before it takes a sample of rows; 0: a default */
     char layout[24];    /* a name of layout.h, for the text form; "" for strides set by hand */
     char override[96];  /* device facts to change (clattn_context_options.overrides), for whoever makes the context */
@@ -38,7 +42,8 @@ void trial_init(struct trial *trial, const clattn_problem *problem);
 
 /* A SHAPE with words of its own:
  *     "b2 hq8 hkv2 q37 k53 d64 fp16 causal=bottom-right lse layout=bshd call=1,20,50 inputs=nan-rows seed=7"
- * call=BATCH,SEQ_Q,SEQ_KV is what is used of the bounds before it; also repeats=N, shift=N, override=FACT=VALUE,...
+ * call=BATCH,SEQ_Q,SEQ_KV is what is used of the bounds before it; also mask-columns=N, bias-columns=N, chunk=N,
+ * slice=MILLISECONDS, repeats=N, * shift=N, override=FACT=VALUE,...
  * Errors: INVALID_ARGUMENT, with the word as the field. */
 clattn_status trial_parse(const char *text, struct trial *trial, clattn_error *error);
 void trial_print(const struct trial *trial, char *text, size_t size);
@@ -55,28 +60,41 @@ struct trial_result {
     char message[512]; /* what is wrong, with element, got and want; "" when ok */
 };
 
-/* Everything, on a plan of trial->problem. */
+/* Everything, on a plan of trial->problem; where the trial asks for slices, with a second plan to compare with. */
 void trial_run(clattn_context *context, cl_command_queue queue, clattn_plan *plan, const struct trial *trial,
                struct trial_result *result);
 /* The same with a plan of its own. engine NULL: the library's choice. */
 void trial_run_engine(clattn_context *context, cl_command_queue queue, const char *engine, const struct trial *trial,
                       struct trial_result *result);
 
+/* The options that such a plan is made with. */
+void trial_plan_options(const struct trial *trial, const char *engine, clattn_plan_options *options);
+
 /* ------------------------------------------------------------------------------- step by step, for tests with their own
  * numbers */
 
 /* One tensor in host memory: front guard, elements with gaps, back guard. */
 struct trial_tensor {
-    clattn_type type;
+    clattn_type type;           /* of its elements, unless they are integers */
+    int integer;                /* bytes of an integer element: 1, 4 or 8; 0 for floats */
     int64_t size[4], stride[4]; /* batch, head, seq, dim */
     int64_t origin;             /* index of element (0, 0, 0, 0) */
     int64_t count;              /* elements of the whole buffer; 0 when the tensor has none */
     void *data;
 };
 
+/* What is not asked for has count 0. Axes of broadcast masks and biases have size 1. Lists stand along the last axis. */
 struct trial_data {
-    struct trial_tensor q, k, v, o, lse, scores; /* lse and scores have count 0 when not asked for */
+    struct trial_tensor q, k, v, o, lse, scores;
+    struct trial_tensor mask, bias, bias_factors, alibi, sinks;
+    struct trial_tensor q_lengths, kv_lengths, offsets, q_starts, kv_starts;
 };
+
+/* All of them, in that order. */
+enum { TRIAL_BUFFERS = 16, TRIAL_FIRST_OUTPUT = 3, TRIAL_LAST_OUTPUT = 5 };
+const struct trial_tensor *trial_tensor_at(const struct trial_data *data, int index);
+const char *trial_buffer_name(int index);
+size_t trial_item_size(const struct trial_tensor *tensor);
 
 /* Buffers of trial's call, inputs filled, outputs poisoned. False: out of memory. */
 bool trial_data_create(struct trial_data *data, const struct trial *trial);
@@ -84,12 +102,17 @@ void trial_data_destroy(struct trial_data *data);
 void trial_poison(struct trial_data *data); /* the outputs, as they were at first */
 float trial_get(const struct trial_tensor *tensor, int64_t b, int64_t h, int64_t s, int64_t d);
 void trial_set(const struct trial_tensor *tensor, int64_t b, int64_t h, int64_t s, int64_t d, float x);
+/* Element i of a list of integers. */
+void trial_set_integer(const struct trial_tensor *tensor, int64_t i, int64_t x);
+/* What options of this trial hold, from its seed, and then what Q, K and V do; trial_data_create calls them. */
+void trial_fill_options(struct trial_data *data, const struct trial *trial);
+void trial_fill_inputs(struct trial_data *data, const struct trial *trial, const struct oracle_call *call);
+/* The trial as the oracle takes it. */
+void trial_oracle_call(const struct trial *trial, const struct trial_data *data, struct oracle_call *call);
 
 /* The same in device memory, a buffer a tensor. */
-enum { TRIAL_BUFFERS = 6 };
-
 struct trial_device {
-    cl_mem mems[TRIAL_BUFFERS]; /* q, k, v, o, lse, scores; NULL for what has no element */
+    cl_mem mems[TRIAL_BUFFERS]; /* NULL for what has no element */
 };
 
 /* Buffers that hold what the host has. False: *call and *code name the OpenCL call that failed; nothing is to be freed. */

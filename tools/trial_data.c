@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The buffers of a trial: where elements stand between their guards, and what the inputs hold. */
+ * The buffers of a trial: where elements stand between their guards. */
 #include "half.h"
 #include "random.h"
 #include "trial.h"
@@ -15,15 +15,69 @@ static int64_t index_of(const struct trial_tensor *t, int64_t b, int64_t h, int6
     return t->origin + b * t->stride[0] + h * t->stride[1] + s * t->stride[2] + d * t->stride[3];
 }
 
+size_t trial_item_size(const struct trial_tensor *t) { return t->integer ? (size_t)t->integer : storage_size(t->type); }
+
+static int64_t get_integer(const struct trial_tensor *t, int64_t index)
+{
+    return t->integer == 1   ? ((const uint8_t *)t->data)[index]
+           : t->integer == 4 ? ((const int32_t *)t->data)[index]
+                             : ((const int64_t *)t->data)[index];
+}
+
+static void set_integer(const struct trial_tensor *t, int64_t index, int64_t x)
+{
+    if (t->integer == 1)
+        ((uint8_t *)t->data)[index] = (uint8_t)x;
+    else if (t->integer == 4)
+        ((int32_t *)t->data)[index] = (int32_t)x;
+    else
+        ((int64_t *)t->data)[index] = x;
+}
+
 float trial_get(const struct trial_tensor *t, int64_t b, int64_t h, int64_t s, int64_t d)
 {
-    return storage_get(t->type, t->data, index_of(t, b, h, s, d));
+    const int64_t index = index_of(t, b, h, s, d);
+    return t->integer ? (float)get_integer(t, index) : storage_get(t->type, t->data, index);
 }
 
 void trial_set(const struct trial_tensor *t, int64_t b, int64_t h, int64_t s, int64_t d, float x)
 {
-    storage_set(t->type, t->data, index_of(t, b, h, s, d), x);
+    if (t->integer)
+        set_integer(t, index_of(t, b, h, s, d), (int64_t)x);
+    else
+        storage_set(t->type, t->data, index_of(t, b, h, s, d), x);
 }
+
+void trial_set_integer(const struct trial_tensor *t, int64_t i, int64_t x) { set_integer(t, index_of(t, 0, 0, 0, i), x); }
+
+/* ------------------------------------------------------------------------------------------------------------- buffers */
+
+static const struct {
+    const char *name;
+    size_t place;
+} buffers[TRIAL_BUFFERS] = {
+#define BUFFER(member)                                                                                                         \
+    {                                                                                                                          \
+#member, offsetof(struct trial_data, member)                                                                           \
+    }
+    BUFFER(q),          BUFFER(k),       BUFFER(v),
+    BUFFER(o),          BUFFER(lse),     BUFFER(scores),
+    BUFFER(mask),       BUFFER(bias),    BUFFER(bias_factors),
+    BUFFER(alibi),      BUFFER(sinks),   BUFFER(q_lengths),
+    BUFFER(kv_lengths), BUFFER(offsets), BUFFER(q_starts),
+    BUFFER(kv_starts)};
+
+static struct trial_tensor *tensor_at(struct trial_data *data, int index)
+{
+    return (struct trial_tensor *)((char *)data + buffers[index].place);
+}
+
+const struct trial_tensor *trial_tensor_at(const struct trial_data *data, int index)
+{
+    return (const struct trial_tensor *)((const char *)data + buffers[index].place);
+}
+
+const char *trial_buffer_name(int index) { return buffers[index].name; }
 
 /* Elements below and above (0, 0, 0, 0). False: the tensor has no element. */
 static bool reach(const struct trial_tensor *t, int64_t *below, int64_t *above)
@@ -47,24 +101,32 @@ static int64_t shift_of(const struct trial *trial, uint64_t salt)
     return trial->seed % 2 ? 0 : (int64_t)(hash % 32);
 }
 
-static bool allocate(struct trial_tensor *t, const struct trial *trial, uint64_t salt, bool output)
+/* Reading what no one wrote shows: as NaN, as a mask that keeps, as a length past everything. */
+static void fill_guards(const struct trial_tensor *t, bool output)
 {
-    const int64_t border = BORDER_BYTES / (int64_t)storage_size(t->type);
+    if (t->integer)
+        memset(t->data, 0x7f, (size_t)t->count * trial_item_size(t));
+    else if (output)
+        storage_fill_poison(t->type, t->data, t->count);
+    else
+        for (int64_t i = 0; i < t->count; i++)
+            storage_set(t->type, t->data, i, NAN);
+}
+
+static bool allocate(struct trial_tensor *t, const struct trial *trial, int index)
+{
+    const int64_t border = BORDER_BYTES / (int64_t)trial_item_size(t);
     int64_t below, above;
     t->count = 0;
     t->data = NULL;
     if (!reach(t, &below, &above))
         return true;
-    t->origin = (below + GUARD + border - 1) / border * border + shift_of(trial, salt);
+    t->origin = (below + GUARD + border - 1) / border * border + shift_of(trial, (uint64_t)index + 1);
     t->count = t->origin + above + 1 + GUARD;
-    t->data = malloc((size_t)t->count * storage_size(t->type));
+    t->data = malloc((size_t)t->count * trial_item_size(t));
     if (!t->data)
         return false;
-    if (output)
-        storage_fill_poison(t->type, t->data, t->count);
-    else
-        for (int64_t i = 0; i < t->count; i++)
-            storage_set(t->type, t->data, i, NAN);
+    fill_guards(t, index >= TRIAL_FIRST_OUTPUT && index <= TRIAL_LAST_OUTPUT);
     return true;
 }
 
@@ -74,136 +136,143 @@ static void shape(struct trial_tensor *out, const clattn_tensor *t, int64_t b, i
         .type = t->type, .size = {b, h, s, d}, .stride = {t->stride_batch, t->stride_head, t->stride_seq, t->stride_dim}};
 }
 
-/* ------------------------------------------------------------------------------------------------------------- inputs */
-
-/* The number for one element of one tensor, the same whatever the layout is. */
-static float noise(const struct trial *trial, unsigned tensor, int64_t b, int64_t h, int64_t s, int64_t d)
+static const void *start_of(const struct trial_tensor *t)
 {
-    uint64_t hash = random_mix(trial->seed * 4 + tensor);
-    hash = random_mix(hash ^ (uint64_t)b << 40 ^ (uint64_t)h);
-    hash = random_mix(hash ^ (uint64_t)s << 20 ^ (uint64_t)d);
-    const float x = random_signed(hash);
-    return trial->inputs == TRIAL_OUTLIERS && hash % 100 == 0 ? 20.0f * x : x;
+    return t->count == 0 ? NULL : (const char *)t->data + (size_t)t->origin * trial_item_size(t);
 }
 
-/* +1 or -1: the direction along which the scores of a key/value head climb. */
-static float direction(const struct trial *trial, int64_t b, int64_t kv_head, int64_t d)
+void trial_oracle_call(const struct trial *trial, const struct trial_data *data, struct oracle_call *call)
 {
-    return random_mix(random_mix(trial->seed ^ 0x5eed) ^ (uint64_t)b << 40 ^ (uint64_t)kv_head << 20 ^ (uint64_t)d) & 1 ? 1.0f
-                                                                                                                        : -1.0f;
+    oracle_call_init(call, &trial->problem);
+    call->batch = trial->batch;
+    call->seq_q = trial->seq_q;
+    call->seq_kv = trial->seq_kv;
+    call->offset = trial->offset;
+    call->scale = trial->scale;
+    call->window_left = trial->window_left;
+    call->window_right = trial->window_right;
+    call->mask_columns = trial->mask_columns;
+    call->bias_columns = trial->bias_columns;
+    call->q = start_of(&data->q);
+    call->k = start_of(&data->k);
+    call->v = start_of(&data->v);
+    call->mask = start_of(&data->mask);
+    call->bias = start_of(&data->bias);
+    call->bias_factors = start_of(&data->bias_factors);
+    call->alibi = start_of(&data->alibi);
+    call->sinks = start_of(&data->sinks);
+    call->q_lengths = start_of(&data->q_lengths);
+    call->kv_lengths = start_of(&data->kv_lengths);
+    call->offsets = start_of(&data->offsets);
+    call->q_starts = start_of(&data->q_starts);
+    call->kv_starts = start_of(&data->kv_starts);
 }
 
-/* How far key j goes along that direction: its score then climbs linearly from -span to 0. */
-static float climb(const struct trial *trial, int64_t j)
-{
-    const float dim = (float)trial->problem.head_dim_qk;
-    const float scale = isnan(trial->scale) ? 1.0f / sqrtf(dim) : trial->scale;
-    const float span = trial->inputs == TRIAL_STEEP ? 90.0f : 12.0f;
-    const float score = span * ((float)(j + 1) / (float)trial->seq_kv - 1.0f);
-    const float step = scale == 0.0f ? 0.0f : score / (scale * dim);
-    return step > 60.0f ? 60.0f : step < -60.0f ? -60.0f : step;
-}
+/* ------------------------------------------------------------------------------------------------------- the whole trial */
 
-static float q_value(const struct trial *trial, int64_t b, int64_t h, int64_t i, int64_t d)
+/* Packed tensors have one batch entry that holds the rows of all. */
+static void shape_tensors(struct trial_data *data, const struct trial *trial)
 {
     const clattn_problem *p = &trial->problem;
-    const float x = noise(trial, 0, b, h, i, d);
-    const uint64_t kind = random_mix(trial->seed ^ 0xa11 ^ (uint64_t)b << 50 ^ (uint64_t)h << 30 ^ (uint64_t)i);
-    if (trial->inputs == TRIAL_EQUAL)
-        return 0.0f;
-    if (trial->inputs == TRIAL_LARGE)
-        return 32.0f + x;
-    if (trial->inputs == TRIAL_NAN_ROWS && kind % 5 == 0 && d == (int64_t)(kind >> 8) % p->head_dim_qk)
-        return NAN;
-    return (kind % 4 == 3 ? -1.0f : 1.0f) * direction(trial, b, h / (p->heads_q / p->heads_kv), d) + 0.5f * x;
+    const bool packed = p->packed.starts != CLATTN_NO_INTEGERS, empty = trial->batch == 0;
+    const int64_t batch = packed && !empty ? 1 : trial->batch, q_rows = packed ? p->packed.total_q : trial->seq_q,
+                  kv_rows = packed ? p->packed.total_kv : trial->seq_kv;
+    const clattn_tensor lse = {CLATTN_FP32, p->lse.stride_batch, p->lse.stride_head, p->lse.stride_seq, 1};
+    const clattn_tensor scores = {CLATTN_FP32, p->scores.stride_batch, p->scores.stride_head, p->scores.stride_seq_q,
+                                  p->scores.stride_seq_kv};
+    shape(&data->q, &p->q, batch, p->heads_q, q_rows, p->head_dim_qk);
+    shape(&data->k, &p->k, batch, p->heads_kv, kv_rows, p->head_dim_qk);
+    shape(&data->v, &p->v, batch, p->heads_kv, kv_rows, p->head_dim_v);
+    shape(&data->o, &p->o, batch, p->heads_q, q_rows, p->head_dim_v);
+    shape(&data->lse, &lse, p->lse.present ? batch : 0, p->heads_q, q_rows, 1);
+    shape(&data->scores, &scores, p->scores.kind != CLATTN_SCORES_NONE ? trial->batch : 0, p->heads_q, trial->seq_q,
+          trial->seq_kv);
 }
 
-static int64_t offset_of(const struct trial *trial)
+/* One element where all of a batch, of the heads or of a sequence share it. */
+static int64_t size_of(int64_t size, int64_t stride) { return stride == 0 && size > 1 ? 1 : size; }
+
+static int64_t columns_of(int64_t given, int64_t keys) { return given < 0 || given > keys ? keys : given; }
+
+static void shape_masks(struct trial_data *data, const struct trial *t)
 {
-    const clattn_corner corner = trial->problem.corner;
-    return corner == CLATTN_TOP_LEFT ? 0 : corner == CLATTN_BOTTOM_RIGHT ? trial->seq_kv - trial->seq_q : trial->offset;
+    const clattn_problem *p = &t->problem;
+    const int64_t mask_columns = columns_of(t->mask_columns, t->seq_kv), bias_columns = columns_of(t->bias_columns, t->seq_kv);
+    if (p->mask.present)
+        data->mask = (struct trial_tensor){
+            .integer = 1,
+            .size = {size_of(t->batch, p->mask.stride_batch), size_of(p->heads_q, p->mask.stride_head),
+                     size_of(t->seq_q, p->mask.stride_seq_q), size_of(mask_columns, p->mask.stride_seq_kv)},
+            .stride = {p->mask.stride_batch, p->mask.stride_head, p->mask.stride_seq_q, p->mask.stride_seq_kv}};
+    if (p->bias.present)
+        data->bias = (struct trial_tensor){
+            .type = p->bias.type,
+            .size = {size_of(t->batch, p->bias.stride_batch), size_of(p->heads_q, p->bias.stride_head),
+                     size_of(t->seq_q, p->bias.stride_seq_q), size_of(bias_columns, p->bias.stride_seq_kv)},
+            .stride = {p->bias.stride_batch, p->bias.stride_head, p->bias.stride_seq_q, p->bias.stride_seq_kv}};
+    if (p->alibi.present)
+        data->alibi = (struct trial_tensor){
+            .type = CLATTN_FP32,
+            .size = {size_of(t->batch, p->alibi.stride_batch), size_of(p->heads_q, p->alibi.stride_head), 1, 1},
+            .stride = {p->alibi.stride_batch, p->alibi.stride_head, 0, 0}};
 }
 
-/* Keys that no row sees hold NaN and infinities, which must leave no trace. */
-static bool is_unseen(const struct trial *trial, int64_t j)
+static struct trial_tensor list_of(int64_t count, clattn_integer type)
 {
-    return trial->problem.causal && j - (trial->seq_q - 1) > offset_of(trial);
+    return (struct trial_tensor){.type = CLATTN_FP32,
+                                 .integer = type == CLATTN_INT32   ? 4
+                                            : type == CLATTN_INT64 ? 8
+                                                                   : 0,
+                                 .size = {1, 1, 1, count},
+                                 .stride = {0, 0, 0, 1}};
 }
 
-static float unseen_value(float x) { return x > 0.5f ? INFINITY : x < -0.5f ? -INFINITY : NAN; }
-
-static float k_value(const struct trial *trial, int64_t b, int64_t g, int64_t j, int64_t d)
+static void shape_lists(struct trial_data *data, const struct trial *t)
 {
-    const float x = noise(trial, 1, b, g, j, d);
-    if (is_unseen(trial, j))
-        return unseen_value(x);
-    if (trial->inputs == TRIAL_EQUAL)
-        return 0.0f;
-    if (trial->inputs == TRIAL_LARGE)
-        return 32.0f + x;
-    return climb(trial, j) * direction(trial, b, g, d) + x;
-}
-
-static float v_value(const struct trial *trial, int64_t b, int64_t g, int64_t j, int64_t d)
-{
-    const float x = noise(trial, 2, b, g, j, d);
-    if (is_unseen(trial, j))
-        return unseen_value(x);
-    return trial->inputs == TRIAL_ONES ? 1.0f : x;
-}
-
-static void fill(const struct trial_tensor *t, const struct trial *trial,
-                 float (*value)(const struct trial *, int64_t, int64_t, int64_t, int64_t))
-{
-    if (t->count == 0)
-        return;
-    for (int64_t b = 0; b < t->size[0]; b++)
-        for (int64_t h = 0; h < t->size[1]; h++)
-            for (int64_t s = 0; s < t->size[2]; s++)
-                for (int64_t d = 0; d < t->size[3]; d++)
-                    trial_set(t, b, h, s, d, value(trial, b, h, s, d));
+    const clattn_problem *p = &t->problem;
+    if (p->bias.present && p->bias.factors)
+        data->bias_factors = list_of(p->heads_q, CLATTN_NO_INTEGERS);
+    if (p->sinks)
+        data->sinks = list_of(p->heads_q, CLATTN_NO_INTEGERS);
+    if (p->q_lengths)
+        data->q_lengths = list_of(t->batch, p->q_lengths);
+    if (p->kv_lengths)
+        data->kv_lengths = list_of(t->batch, p->kv_lengths);
+    if (p->offsets)
+        data->offsets = list_of(t->batch, p->offsets);
+    if (p->packed.starts)
+        data->q_starts = data->kv_starts = list_of(t->batch + 1, p->packed.starts);
 }
 
 bool trial_data_create(struct trial_data *data, const struct trial *trial)
 {
-    const clattn_problem *p = &trial->problem;
-    const clattn_tensor lse = {CLATTN_FP32, p->lse.stride_batch, p->lse.stride_head, p->lse.stride_seq, 1};
-    const clattn_tensor scores = {CLATTN_FP32, p->scores.stride_batch, p->scores.stride_head, p->scores.stride_seq_q,
-                                  p->scores.stride_seq_kv};
+    struct oracle_call call;
     memset(data, 0, sizeof *data);
-    shape(&data->q, &p->q, trial->batch, p->heads_q, trial->seq_q, p->head_dim_qk);
-    shape(&data->k, &p->k, trial->batch, p->heads_kv, trial->seq_kv, p->head_dim_qk);
-    shape(&data->v, &p->v, trial->batch, p->heads_kv, trial->seq_kv, p->head_dim_v);
-    shape(&data->o, &p->o, trial->batch, p->heads_q, trial->seq_q, p->head_dim_v);
-    shape(&data->lse, &lse, p->lse.present ? trial->batch : 0, p->heads_q, trial->seq_q, 1);
-    shape(&data->scores, &scores, p->scores.kind != CLATTN_SCORES_NONE ? trial->batch : 0, p->heads_q, trial->seq_q,
-          trial->seq_kv);
-    if (!allocate(&data->q, trial, 1, false) || !allocate(&data->k, trial, 2, false) || !allocate(&data->v, trial, 3, false) ||
-        !allocate(&data->o, trial, 4, true) || !allocate(&data->lse, trial, 5, true) ||
-        !allocate(&data->scores, trial, 6, true)) {
-        trial_data_destroy(data);
-        return false;
-    }
-    fill(&data->q, trial, q_value);
-    fill(&data->k, trial, k_value);
-    fill(&data->v, trial, v_value);
+    shape_tensors(data, trial);
+    shape_masks(data, trial);
+    shape_lists(data, trial);
+    for (int i = 0; i < TRIAL_BUFFERS; i++)
+        if (!allocate(tensor_at(data, i), trial, i)) {
+            trial_data_destroy(data);
+            return false;
+        }
+    trial_fill_options(data, trial);
+    trial_oracle_call(trial, data, &call);
+    trial_fill_inputs(data, trial, &call);
     return true;
 }
 
 void trial_poison(struct trial_data *data)
 {
-    struct trial_tensor *const outputs[] = {&data->o, &data->lse, &data->scores};
-    for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++)
-        if (outputs[i]->count > 0)
-            storage_fill_poison(outputs[i]->type, outputs[i]->data, outputs[i]->count);
+    for (int i = TRIAL_FIRST_OUTPUT; i <= TRIAL_LAST_OUTPUT; i++) /* one that is absent has no element */
+        storage_fill_poison(tensor_at(data, i)->type, tensor_at(data, i)->data, tensor_at(data, i)->count);
 }
 
 void trial_data_destroy(struct trial_data *data)
 {
-    struct trial_tensor *const all[] = {&data->q, &data->k, &data->v, &data->o, &data->lse, &data->scores};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        free(all[i]->data);
-        all[i]->data = NULL;
-        all[i]->count = 0;
+    for (int i = 0; i < TRIAL_BUFFERS; i++) {
+        free(tensor_at(data, i)->data);
+        tensor_at(data, i)->data = NULL;
+        tensor_at(data, i)->count = 0;
     }
 }

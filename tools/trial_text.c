@@ -23,6 +23,10 @@ void trial_init(struct trial *trial, const clattn_problem *problem)
     trial->seq_kv = problem->seq_kv;
     trial->offset = problem->offset;
     trial->scale = problem->scale;
+    trial->window_left = problem->window.left;
+    trial->window_right = problem->window.right;
+    trial->mask_columns = problem->mask.columns;
+    trial->bias_columns = problem->bias.columns;
     trial->seed = 1;
     trial->shift = -1;
     trial->repeats = 1;
@@ -66,7 +70,8 @@ static bool read_inputs(const char *name, enum trial_inputs *inputs)
 struct own_words {
     bool has_call;
     int64_t batch, seq_q, seq_kv;
-    int64_t seed, shift, repeats;
+    int64_t seed, shift, repeats, mask_columns, bias_columns, chunk;
+    double slice;
     enum trial_inputs inputs;
     char layout[24], override[96];
 };
@@ -82,6 +87,38 @@ static bool read_call(const char *value, struct own_words *own)
     return own->has_call;
 }
 
+static bool read_real(const char *text, double *value)
+{
+    char *end;
+    *value = strtod(text, &end);
+    return end != text && *end == '\0' && *value >= 0.0;
+}
+
+/* The same for words that are plain numbers. */
+static bool take_number(const char *word, struct own_words *own, const char **why)
+{
+    const struct {
+        const char *name;
+        int64_t *value, lowest, highest;
+        const char *why;
+    } forms[] = {
+        {"seed", &own->seed, 0, INT64_MAX, "expected seed=NUMBER"},
+        {"shift", &own->shift, -1, 31, "expected shift=0 ... 31"},
+        {"repeats", &own->repeats, 1, 1000, "expected repeats=1 ... 1000"},
+        {"mask-columns", &own->mask_columns, -1, INT32_MAX, "expected mask-columns=KEYS"},
+        {"bias-columns", &own->bias_columns, -1, INT32_MAX, "expected bias-columns=KEYS"},
+        {"chunk", &own->chunk, -1, INT32_MAX, "expected chunk=KEYS, -1 to split no keys"},
+    };
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        const char *value = value_of(word, forms[i].name);
+        if (value) {
+            *why = read_integer(value, forms[i].lowest, forms[i].highest, forms[i].value) ? NULL : forms[i].why;
+            return true;
+        }
+    }
+    return false;
+}
+
 /* True when the word is a trial's own; *why is set when it is a wrong one. */
 static bool take_own(const char *word, struct own_words *own, const char **why)
 {
@@ -89,20 +126,16 @@ static bool take_own(const char *word, struct own_words *own, const char **why)
     *why = NULL;
     if ((value = value_of(word, "call")) != NULL)
         *why = read_call(value, own) ? NULL : "expected call=BATCH,SEQ_Q,SEQ_KV";
-    else if ((value = value_of(word, "seed")) != NULL)
-        *why = read_integer(value, 0, INT64_MAX, &own->seed) ? NULL : "expected seed=NUMBER";
-    else if ((value = value_of(word, "shift")) != NULL)
-        *why = read_integer(value, -1, 31, &own->shift) ? NULL : "expected shift=0 ... 31";
-    else if ((value = value_of(word, "repeats")) != NULL)
-        *why = read_integer(value, 1, 1000, &own->repeats) ? NULL : "expected repeats=1 ... 1000";
     else if ((value = value_of(word, "inputs")) != NULL)
         *why = read_inputs(value, &own->inputs) ? NULL : "expected rising, steep, equal, ones, nan-rows, large or outliers";
     else if ((value = value_of(word, "layout")) != NULL)
         *why = read_text(value, own->layout, sizeof own->layout) ? NULL : "there is no layout of that name";
     else if ((value = value_of(word, "override")) != NULL)
         *why = read_text(value, own->override, sizeof own->override) ? NULL : "too long";
+    else if ((value = value_of(word, "slice")) != NULL)
+        *why = read_real(value, &own->slice) ? NULL : "expected slice=MILLISECONDS";
     else
-        return false;
+        return take_number(word, own, why);
     return true;
 }
 
@@ -131,7 +164,7 @@ static clattn_status split(const char *text, char *shape, size_t size, struct ow
 
 clattn_status trial_parse(const char *text, struct trial *trial, clattn_error *error)
 {
-    struct own_words own = {.seed = 1, .shift = -1, .repeats = 1};
+    struct own_words own = {.seed = 1, .shift = -1, .repeats = 1, .mask_columns = -1, .bias_columns = -1};
     char shape[512] = "";
     clattn_problem problem;
     clattn_status status = split(text, shape, sizeof shape, &own, error);
@@ -147,6 +180,10 @@ clattn_status trial_parse(const char *text, struct trial *trial, clattn_error *e
         trial->seq_q = own.seq_q;
         trial->seq_kv = own.seq_kv;
     }
+    trial->mask_columns = own.mask_columns;
+    trial->bias_columns = own.bias_columns;
+    trial->chunk = own.chunk;
+    trial->slice = own.slice;
     trial->seed = (uint64_t)own.seed;
     trial->shift = (int)own.shift;
     trial->repeats = (int)own.repeats;
@@ -173,6 +210,14 @@ void trial_print(const struct trial *t, char *text, size_t size)
         add(text, size, " layout=%s", t->layout);
     if (t->batch != t->problem.batch || t->seq_q != t->problem.seq_q || t->seq_kv != t->problem.seq_kv)
         add(text, size, " call=%" PRId64 ",%" PRId64 ",%" PRId64, t->batch, t->seq_q, t->seq_kv);
+    if (t->mask_columns >= 0)
+        add(text, size, " mask-columns=%" PRId64, t->mask_columns);
+    if (t->bias_columns >= 0)
+        add(text, size, " bias-columns=%" PRId64, t->bias_columns);
+    if (t->chunk != 0)
+        add(text, size, " chunk=%" PRId64, t->chunk);
+    if (t->slice > 0.0)
+        add(text, size, " slice=%g", t->slice);
     if (t->inputs != TRIAL_RISING)
         add(text, size, " inputs=%s", inputs_names[t->inputs]);
     if (t->shift >= 0)

@@ -347,6 +347,8 @@ CLATTN_API size_t clattn_workspace_size(const clattn_plan *plan);
 typedef enum clattn_buffer_kind {
     CLATTN_BUFFER_NONE = 0, /* absent; also right for a tensor that has no element */
     CLATTN_BUFFER_MEM = 1,  /* handle is a cl_mem of the context */
+    CLATTN_BUFFER_SVM = 2,  /* handle is a pointer to shared virtual memory: from clSVMAlloc of the same OpenCL context, or any
+                               host pointer where the device has fine-grained system memory (the fact `svm`) */
 } clattn_buffer_kind;
 
 typedef struct clattn_buffer {
@@ -360,6 +362,18 @@ static inline clattn_buffer clattn_mem(cl_mem mem, size_t offset)
     clattn_buffer buffer;
     buffer.kind = CLATTN_BUFFER_MEM;
     buffer.handle = (void *)mem;
+    buffer.offset = offset;
+    return buffer;
+}
+
+/* For devices with shared virtual memory of OpenCL 2.0; elsewhere a call with it is refused as UNSUPPORTED. The size of what is
+ * behind the pointer is not checked, for OpenCL does not tell it; the memory must stay allocated, and unmapped if it is
+ * coarse-grained, until the commands end. */
+static inline clattn_buffer clattn_svm(void *pointer, size_t offset)
+{
+    clattn_buffer buffer;
+    buffer.kind = CLATTN_BUFFER_SVM;
+    buffer.handle = pointer;
     buffer.offset = offset;
     return buffer;
 }
@@ -396,8 +410,11 @@ static inline void clattn_call_init(clattn_call *call, const clattn_plan *plan)
  *   event         NULL, or receives an event that completes with the last command of this call; the caller releases it.
  * Every buffer is retained by OpenCL until the commands end, as with any kernel. Buffer sizes are checked against strides
  * before anything is queued. Outputs must not overlap inputs. With batch, heads_q or seq_q 0 nothing is launched (event, if
- * asked for, is a marker). After an OPENCL error the contents of the outputs are undefined. Errors: INVALID_ARGUMENT, OPENCL,
- * DEVICE_LOST, OUT_OF_HOST_MEMORY. */
+ * asked for, is a marker). After an OPENCL error the contents of the outputs are undefined.
+ * DEVICE_LOST is answered, from then on by every call with this context, when a driver reports that earlier work brought the
+ * device down: CL_INVALID_COMMAND_QUEUE of a queue that was valid, or CL_OUT_OF_RESOURCES or
+ * CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST of a queue that cannot be flushed any more. Only a new OpenCL context helps
+ * then. Errors: INVALID_ARGUMENT, UNSUPPORTED (an SVM pointer), OPENCL, DEVICE_LOST, OUT_OF_HOST_MEMORY. */
 CLATTN_API clattn_status clattn_enqueue(clattn_plan *plan, cl_command_queue queue, const clattn_call *call, cl_uint wait_count,
                                         const cl_event *wait_list, cl_event *event, clattn_error *error);
 

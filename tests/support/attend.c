@@ -99,8 +99,7 @@ bool attend_launch(struct attend *attend, const char *engine)
     clattn_plan_options options;
     clattn_plan *plan = NULL;
     clattn_error_init(&error);
-    clattn_plan_options_init(&options);
-    options.engine = engine;
+    trial_plan_options(&attend->trial, engine, &options);
     const clattn_status status = clattn_plan_create(bench.context, &attend->trial.problem, &options, &plan, &error);
     if (status == CLATTN_UNSUPPORTED) {
         return false;

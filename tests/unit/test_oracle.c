@@ -10,7 +10,11 @@ static void run(const char *shape, const float *q, const float *k, const float *
 {
     clattn_problem p;
     assert_ok(clattn_problem_parse(shape, &p, NULL), NULL);
-    const struct oracle_call call = {&p, p.batch, p.seq_q, p.seq_kv, p.offset, p.scale, q, k, v};
+    struct oracle_call call;
+    oracle_call_init(&call, &p);
+    call.q = q;
+    call.k = k;
+    call.v = v;
     assert_true(oracle_attention(&call, o, lse));
 }
 
@@ -124,7 +128,11 @@ static void test_strides_and_types(void **state)
         v[i] = half_from_float((float)(i + 1));
     p.v.stride_seq = -3; /* value rows (4, 3) and (1, ...) with the dimension mirrored */
     p.v.stride_dim = -1;
-    const struct oracle_call call = {&p, 1, 1, 2, 0, NAN, zeros, k, v + 4};
+    struct oracle_call call;
+    oracle_call_init(&call, &p);
+    call.q = zeros;
+    call.k = k;
+    call.v = v + 4;
     assert_true(oracle_attention(&call, o, NULL));
     near(o[0], (5.0 + 2.0) / 2.0);
     near(o[1], (4.0 + 1.0) / 2.0);
@@ -144,7 +152,11 @@ static void test_plain_loop_agrees(void **state)
         k[i] = (float)(i * 7 % 11) / 5.0f - 1.0f;
         v[i] = (float)(i * 5 % 13) / 6.0f - 1.0f;
     }
-    const struct oracle_call call = {&p, 1, 2, 6, p.offset, p.scale, q, k, v};
+    struct oracle_call call;
+    oracle_call_init(&call, &p);
+    call.q = q;
+    call.k = k;
+    call.v = v;
     assert_true(oracle_begin(&oracle, &call));
     for (int64_t i = 0; i < 2; i++) {
         oracle_row(&oracle, 0, 0, i, o, &lse, weights);
@@ -160,6 +172,175 @@ static void test_plain_loop_agrees(void **state)
     oracle_end(&oracle);
 }
 
+/* One head, Q = K = 0: the worked examples of docs/semantics.md, one an option. */
+struct example {
+    clattn_problem problem;
+    struct oracle_call call;
+    double o[64], lse[64];
+};
+
+static struct oracle_call *begin(struct example *x, const char *shape, const float *v)
+{
+    memset(x, 0, sizeof *x);
+    assert_ok(clattn_problem_parse(shape, &x->problem, NULL), NULL);
+    oracle_call_init(&x->call, &x->problem);
+    x->call.q = x->call.k = zeros;
+    x->call.v = v;
+    return &x->call;
+}
+
+static void attend(struct example *x) { assert_true(oracle_attention(&x->call, x->o, x->lse)); }
+
+static void test_windows(void **state)
+{
+    float identity[64] = {0};
+    struct example x;
+    (void)state;
+    for (int i = 0; i < 8; i++)
+        identity[i * 9] = 1.0f;
+    begin(&x, "q8 k8 d8 causal window=2,-1", identity);
+    attend(&x);
+    for (int j = 0; j < 8; j++)
+        near(x.o[5 * 8 + j], j >= 3 && j <= 5 ? 1.0 / 3.0 : 0.0);
+    begin(&x, "q8 k8 d8 window=0,0", identity);
+    attend(&x);
+    for (int j = 0; j < 64; j++)
+        near(x.o[j], (double)identity[j]);
+    /* Two queries at the end of eight keys, one key to either side. */
+    begin(&x, "q2 k8 d8 window=1,1 corner=bottom-right", identity);
+    attend(&x);
+    near(x.o[4], 0.0);
+    near(x.o[5], 1.0 / 3.0);
+    near(x.o[8 + 7], 0.5);
+    near(x.lse[1], log(2.0));
+}
+
+static void test_mask_and_bias(void **state)
+{
+    const float v[] = {0, 1}, keys[] = {1, 2}, one[] = {1}, factor[] = {0.5f};
+    const uint8_t mask[] = {1, 0}, none[] = {0, 0};
+    const float hide[] = {0, -INFINITY}, shift[] = {0, -1}, twice[] = {0, -2}, far[] = {-1e6f, -1e6f};
+    struct example x;
+    (void)state;
+    begin(&x, "q1 k2 d1 mask=k", v)->mask = mask;
+    attend(&x);
+    near(x.o[0], 0.0);
+    near(x.lse[0], 0.0);
+    begin(&x, "q1 k2 d1 mask=k", v)->mask = none;
+    attend(&x);
+    near(x.lse[0], -INFINITY);
+    begin(&x, "q1 k2 d1 bias=k", v)->bias = hide;
+    attend(&x);
+    near(x.o[0], 0.0);
+    begin(&x, "q1 k2 d1 bias=k scale=0.1", v)->bias = shift;
+    x.call.k = keys;
+    attend(&x);
+    near(x.o[0], 0.2689414);
+    begin(&x, "q1 k2 d1 bias=k bias-factors scale=0.1", v)->bias = twice;
+    x.call.bias_factors = factor;
+    attend(&x);
+    near(x.o[0], 0.2689414);
+    begin(&x, "q1 k2 d1 bias=k", v)->bias = far; /* a finite number is a number */
+    attend(&x);
+    near(x.o[0], 0.5);
+    near(x.lse[0], -1e6 + log(2.0));
+    begin(&x, "q1 k2 d1 mask=1", v)->mask = mask; /* broadcast along the keys, */
+    attend(&x);
+    near(x.o[0], 0.5);
+    begin(&x, "q1 k2 d1 mask=1", v)->mask = mask; /* or a single column of its own, which hides the rest */
+    x.call.mask_columns = 1;
+    x.call.q = one;
+    attend(&x);
+    near(x.o[0], 0.0);
+}
+
+static void test_scores_and_sinks(void **state)
+{
+    const float v[] = {0, 1}, big[] = {1, 100}, three[] = {3}, one[] = {1}, zero[] = {0}, ten[] = {10, -10}, slope[] = {0.5f};
+    const float ramp[] = {0, 1, 2, 3}, none[] = {-INFINITY};
+    struct example x;
+    (void)state;
+    begin(&x, "q2 k2 d1 causal softcap=1", big);
+    attend(&x);
+    near(x.o[0], 1.0);
+    begin(&x, "q1 k2 d1 softcap=2 scale=1", v);
+    x.call.q = one;
+    x.call.k = ten;
+    attend(&x);
+    near(x.lse[0], log(exp(2.0 * tanh(5.0)) + exp(-2.0 * tanh(5.0))));
+    begin(&x, "q1 k2 d1 alibi", v)->alibi = one;
+    attend(&x);
+    near(x.o[0], 0.2689414);
+    begin(&x, "q1 k4 d1 alibi causal=bottom-right", ramp)->alibi = slope;
+    attend(&x);
+    near(x.o[0], 2.0845817);
+    begin(&x, "q1 k1 d1 sinks", three)->sinks = zero;
+    attend(&x);
+    near(x.o[0], 1.5);
+    near(x.lse[0], log(2.0));
+    begin(&x, "q1 k0 d1 sinks", three)->sinks = ten;
+    attend(&x);
+    near(x.o[0], 0.0);
+    near(x.lse[0], 10.0);
+    begin(&x, "q1 k1 d1 sinks", three)->sinks = none;
+    attend(&x);
+    near(x.o[0], 3.0);
+    near(x.lse[0], 0.0);
+}
+
+static void test_sequences(void **state)
+{
+    const float v[] = {5, 10, NAN, INFINITY};
+    const int32_t two[] = {2}, below[] = {-5}, offset[] = {1};
+    const int64_t above[] = {INT64_MAX};
+    struct example x;
+    (void)state;
+    begin(&x, "q1 k4 d1 kv-lengths", v)->kv_lengths = two;
+    attend(&x);
+    near(x.o[0], 7.5);
+    begin(&x, "q1 k2 d1 kv-lengths=int64", v)->kv_lengths = above;
+    attend(&x);
+    near(x.o[0], 7.5);
+    begin(&x, "q1 k4 d1 kv-lengths", v)->kv_lengths = below;
+    attend(&x);
+    near(x.lse[0], -INFINITY);
+    /* Corners count from real lengths: the second of two queries is the last, and the third is none. */
+    begin(&x, "q3 k4 d1 kv-lengths q-lengths causal=bottom-right", v)->kv_lengths = two;
+    x.call.q_lengths = two;
+    attend(&x);
+    near(x.o[0], 5.0);
+    near(x.o[1], 7.5);
+    near(x.o[2], 0.0);
+    near(x.lse[2], -INFINITY);
+    begin(&x, "q1 k4 d1 causal offsets", v)->offsets = offset;
+    attend(&x);
+    near(x.o[0], 7.5);
+}
+
+static void test_packed(void **state)
+{
+    const float v[] = {1, 2, 3, 4, 5};
+    const int32_t q_starts[] = {-3, 2, 2, 9}, kv_starts[] = {0, 2, 4, 5};
+    struct example x;
+    struct oracle_sequence s;
+    (void)state;
+    begin(&x, "b3 q2 k2 d1 packed causal=bottom-right", v)->q_starts = q_starts;
+    x.problem.packed.total_q = 3;
+    x.problem.packed.total_kv = 5;
+    x.call.kv_starts = kv_starts;
+    attend(&x);
+    near(x.o[0], 1.0); /* sequence 0 sees keys 1, 2 */
+    near(x.o[1], 1.5);
+    near(x.lse[2], -INFINITY); /* sequence 1 has no query */
+    near(x.o[4], 5.0);         /* sequence 2 has one of each, past the end or not */
+    oracle_sequence_find(&x.call, 1, &s);
+    assert_int_equal(s.q_rows, 0);
+    assert_int_equal(s.kv_length, 2);
+    oracle_sequence_find(&x.call, 2, &s);
+    assert_int_equal(s.q_rows, 1);
+    assert_int_equal(s.q_start, 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -172,6 +353,11 @@ int main(void)
         cmocka_unit_test(test_hidden_values_leave_no_trace),
         cmocka_unit_test(test_strides_and_types),
         cmocka_unit_test(test_plain_loop_agrees),
+        cmocka_unit_test(test_windows),
+        cmocka_unit_test(test_mask_and_bias),
+        cmocka_unit_test(test_scores_and_sinks),
+        cmocka_unit_test(test_sequences),
+        cmocka_unit_test(test_packed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,7 +6,9 @@
 #include "../../tools/layout.c"
 #include "../../tools/oracle.c"
 #include "../../tools/trial_data.c"
+#include "../../tools/trial_inputs.c"
 #include "../../tools/trial_judge.c"
+#include "../../tools/trial_options.c"
 #include "../../tools/trial_text.c"
 
 static struct trial parse(const char *text)
@@ -26,17 +28,21 @@ static struct trial_data answered(const struct trial *trial)
     struct oracle oracle;
     double o[512], lse;
     assert_true(trial_data_create(&data, trial));
-    const struct oracle_call call = {&trial->problem, trial->batch,      trial->seq_q,      trial->seq_kv,    trial->offset,
-                                     trial->scale,    start_of(&data.q), start_of(&data.k), start_of(&data.v)};
+    struct oracle_call call;
+    trial_oracle_call(trial, &data, &call);
     assert_true(oracle_begin(&oracle, &call));
     for (int64_t b = 0; b < trial->batch; b++)
         for (int64_t h = 0; h < trial->problem.heads_q; h++)
             for (int64_t i = 0; i < trial->seq_q; i++) {
                 oracle_row(&oracle, b, h, i, o, &lse, NULL);
+                const bool packed = trial->problem.packed.starts != CLATTN_NO_INTEGERS;
+                if (packed && i >= oracle.sequence.q_rows)
+                    continue;
+                const int64_t batch = packed ? 0 : b, row = packed ? oracle.sequence.q_start + i : i;
                 for (int64_t e = 0; e < trial->problem.head_dim_v; e++)
-                    trial_set(&data.o, b, h, i, e, (float)o[e]);
+                    trial_set(&data.o, batch, h, row, e, (float)o[e]);
                 if (data.lse.count > 0)
-                    trial_set(&data.lse, b, h, i, 0, (float)lse);
+                    trial_set(&data.lse, batch, h, row, 0, (float)lse);
             }
     oracle_end(&oracle);
     return data;
@@ -58,6 +64,11 @@ static const char *const shapes[] = {
     "q5 k70 d8 inputs=nan-rows seed=5",
     "q5 k70 d8 fp16 inputs=ones layout=padded seed=6",
     "q5 k0 d8 lse",
+    "b2 hq4 hkv2 q7 k90 d8 mask=bhqk lse seed=7",
+    "b2 hq4 hkv2 q70 k9 d8 mask=k bias=hqk bias-type=fp16 bias-factors lse seed=8",
+    "b9 hq2 q7 k9 d8 q-lengths kv-lengths=int64 causal=bottom-right sinks lse seed=9",
+    "b9 hq2 q7 k9 d8 packed kv-lengths alibi softcap=2 window=3,2 lse seed=10",
+    "b9 hq2 q7 k9 d8 packed=int64 offsets causal mask-columns=4 mask=qk lse seed=11",
 };
 
 static void test_the_right_answer_passes(void **state)
@@ -69,7 +80,8 @@ static void test_the_right_answer_passes(void **state)
         const struct trial_result result = judge(&trial, &data);
         if (!result.ok)
             fail_msg("%s: %s", shapes[i], result.message);
-        assert_int_equal(result.rows_checked, trial.batch * trial.problem.heads_q * trial.seq_q);
+        if (!trial.problem.packed.starts)
+            assert_int_equal(result.rows_checked, trial.batch * trial.problem.heads_q * trial.seq_q);
         trial_data_destroy(&data);
     }
 }
@@ -148,6 +160,7 @@ static void test_text_round_trip(void **state)
         "b2 hq4 hkv2 q7 k9 d8 dv8 fp16 causal=bottom-right lse layout=bshd call=1,5,9 inputs=ones shift=3 repeats=2 "
         "override=local_mem=16K,max_work_group=64 seed=7",
         "b1 hq1 hkv1 q7 k9 d8 dv4 q=fp32 k=fp16 v=fp16 o=fp32 causal=-3 scale=-0.5 weights seed=1",
+        "b1 hq1 hkv1 q7 k9 d8 dv8 fp32 mask=bk bias=1 bias-type=bf16 mask-columns=4 bias-columns=5 chunk=64 slice=0.25 seed=1",
     };
     (void)state;
     for (size_t i = 0; i < COUNT_OF(texts); i++) {
@@ -160,7 +173,8 @@ static void test_text_round_trip(void **state)
 
 static void test_wrong_words_are_named(void **state)
 {
-    static const char *const words[] = {"call=1,2", "inputs=odd", "layout=none", "seed=x", "shift=99", "repeats=0", "quatsch"};
+    static const char *const words[] = {"call=1,2",  "inputs=odd", "layout=none", "seed=x",         "shift=99",
+                                        "repeats=0", "chunk=-2",   "slice=x",     "mask-columns=x", "quatsch"};
     (void)state;
     for (size_t i = 0; i < COUNT_OF(words); i++) {
         char text[128];
@@ -186,7 +200,8 @@ static void test_layouts_are_injective(void **state)
         assert_true(trial_data_create(&data, &trial));
         const struct trial_tensor *const all[] = {&data.q, &data.k, &data.v, &data.o};
         for (size_t n = 0; n < COUNT_OF(all); n++) {
-            uint8_t *covered = covered_elements(all[n]);
+            const bool due[5] = {true, true, true, true, true};
+            uint8_t *covered = covered_elements(all[n], due);
             int64_t distinct = 0, elements = 1;
             for (int64_t at = 0; at < all[n]->count; at++)
                 distinct += covered[at];

@@ -82,8 +82,8 @@ FN void weigh(engine *e, const span *keys, const launch_args *a, const option_da
 }
 
 /* One tile with keys. `block` counts the blocks of all tiles: its bits say which slot and which turn of its barriers. */
-FN void consume_tile(engine *e, const span *keys, const launch_args *a, const option_data *b, int *block, float factor,
-                     elem *m, elem *l)
+FN void consume_tile(engine *e, const span *keys, const launch_args *a, const option_data *b, int *block, float factor, elem *m,
+                     elem *l)
 {
     elem alpha[S_ROWS];
     int first = 1; /* O has nothing of this tile yet: the product overwrites it */

@@ -11,6 +11,7 @@
 enum { CLA_MAX_ENGINES = 16 };
 
 struct program;
+struct verdict;
 
 /* clSetKernelArgSVMPointer of OpenCL 2.0, which is not linked. */
 typedef cl_int(CL_API_CALL *cla_set_svm_fn)(cl_kernel kernel, cl_uint index, const void *pointer);
@@ -26,6 +27,7 @@ struct clattn_context {
     struct cla_lock lock;    /* guards what follows */
     struct cla_signal built; /* a program is ready or has failed */
     struct program *programs;
+    struct verdict *verdicts;      /* of the self-check, a program each */
     bool lost;                     /* the device failed: cla_fail_enqueue */
     double rates[CLA_MAX_ENGINES]; /* multiply-adds in a millisecond, an engine; 0: not measured */
     size_t builds;                 /* from source */

@@ -42,11 +42,13 @@ struct engine {
     const char
         *kernel_file; /* the loop: "cl/attention.cl" for every fused engine; NULL: its device half has kernels of its own */
     bool on_request;  /* chosen only when the caller names it */
+    bool vendor;      /* goes past the standard: believed only after the self-check (src/selfcheck.h) */
     const char *ptx_target; /* NULL, or the architecture for which its program is built a second time (src/ptx.h) */
 
     /* Does it serve this problem on this device? If not, `why` says so in a few words. The problem is valid. */
     bool (*serves)(const struct facts *facts, const clattn_problem *problem, char *why, size_t why_size);
-    /* Tiles that fit the device's limits, best first; at least one where it serves. Engines run at block_m != block_n. */
+    /* Tiles that fit the device's limits, best first; at least one where it serves. Engines run at block_m != block_n,
+     * which shows swapped axes, unless a vendor's instructions are best at square tiles. */
     size_t (*configs)(const struct facts *facts, const clattn_problem *problem, struct config list[CLA_MAX_CONFIGS]);
     /* Adds `#define NAME value` lines, beyond those that every engine gets (types, head sizes, BLOCK_N, WORK_GROUP, HAS_FMA).
      */

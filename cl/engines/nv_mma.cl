@@ -68,7 +68,7 @@ typedef struct {
     __local uchar *seen;
     nv_matrix k, v;
     int row, col;
-    float late; /* the factor of S that is not yet in it */
+    float late;            /* the factor of S that is not yet in it */
     uint q_at, k_at, v_at; /* where this work-item's part of an operand lies in Q, in a slot of K, of V */
     int turn;
     int hides; /* an option can hide a key from every row */
@@ -135,7 +135,10 @@ FN void engine_qk(engine *e, const tile *t, int key0, float factor)
     }
     UNROLL for (int m = 0; m < M_TILES; m++)
     {
-        UNROLL for (int j = 0; j < S_TILES; j++) { UNROLL for (int i = 0; i < 4; i++) { e->s[m][j][i] = 0.0f; } }
+        UNROLL for (int j = 0; j < S_TILES; j++)
+        {
+            UNROLL for (int i = 0; i < 4; i++) { e->s[m][j][i] = 0.0f; }
+        }
     }
     const uint from = K_PLACE(e, e->turn) + e->k_at;
     UNROLL for (int d = 0; d < DIM / 16; d++)

@@ -5,8 +5,8 @@
  */
 FN uint local_address(__local const void *p) { return (uint)(size_t)p; }
 
-/* x, of which the compiler does not know that it is always the same: what follows from it in a rare branch is computed there and
- * not ahead of the loop, where it would occupy registers all the time. */
+/* x, of which the compiler does not know that it is always the same: what follows from it in a rare branch is computed there
+ * and not ahead of the loop, where it would occupy registers all the time. */
 FN int ptx_here(int x)
 {
     __asm__ volatile("" : "+r"(x));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What nv_mma and nv_wgmma have in common behind their products: a row is shared by four neighbours of a warp, each with pairs of
- * neighbouring columns. Included by these two engines.
+ * What nv_mma and nv_wgmma have in common behind their products: a row is shared by four neighbours of a warp, each with pairs
+ * of neighbouring columns. Included by these two engines.
  */
 /* The four work-items of a row. */
 FN void engine_fold_max(engine *e, elem *x)
@@ -24,7 +24,7 @@ FN void engine_fold_sum(engine *e, elem *x)
  * that is not positive (the maximum would be another) or over 1 (the largest number times it would be infinite). With options
  * the scores are in base two before softmax sees them. */
 #if !SCORE_OPTIONS
-#define ENGINE_POWER(e, x, y) EXP2(fma(x, (e)->late, -((y) * (e)->late)))
+#define ENGINE_POWER(e, x, y) EXP2(MULTIPLY_ADD(x, (e)->late, -((y) * (e)->late)))
 #define ENGINE_BASE_TWO(e, x) ((x) * (e)->late)
 #endif
 FN void scale_scores(engine *e, float factor)
@@ -59,7 +59,8 @@ FN uint4 exchange_pairs(const uint *w, int item)
     return high ? (uint4)(u0, u1, x2, x3) : (uint4)(x0, x1, u0, u1);
 }
 
-/* Scattered words keep the memory pipes busy for longer than two blocks of keys take; 16 bytes at once are four times as fast. */
+/* Scattered words keep the memory pipes busy for longer than two blocks of keys take; 16 bytes at once are four times as fast.
+ */
 FN void store_row_by_eight(engine *e, int there, long at, int r, __global void *o_data)
 {
     const int item = e->col / 2;

@@ -109,7 +109,8 @@ FN void wgmma_qk(engine *e, int slot)
     WGMMA_FENCE();
     UNROLL for (int d = 0; d < DIM / 16; d++)
     {
-        WGMMA_S(e->s, q + (ulong)((d / 4 * Q_PANEL + d % 4 * 32) / 16), k + (ulong)((d / 4 * KV_PANEL + d % 4 * 32) / 16), d > 0);
+        WGMMA_S(e->s, q + (ulong)((d / 4 * Q_PANEL + d % 4 * 32) / 16), k + (ulong)((d / 4 * KV_PANEL + d % 4 * 32) / 16),
+                d > 0);
     }
     WGMMA_COMMIT();
 }

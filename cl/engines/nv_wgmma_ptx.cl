@@ -79,13 +79,14 @@
                      : "memory")
 
 /* o = or += 64 rows of P, from registers, by 16 keys of V. */
-#define WGMMA_O(o, p, n, b, add)                                                                                                 \
-    __asm__ volatile("//@{ .reg .pred p; setp.ne.b32 p, %[more], 0; wgmma.mma_async.sync.aligned.m64n" TEXT(                   \
-                         O_WIDTH) "k16" WGMMA_TYPES REGS(O_REGISTERS) ", {%[p0], %[p1], %[p2], %[p3]}, %[right], p, 1, 1, 1; }" \
-                     : ACCS(O_REGISTERS, o)                                                                                    \
-                     : [p0] "r"(p[4 * (n)]), [p1] "r"(p[4 * (n) + 1]), [p2] "r"(p[4 * (n) + 2]), [p3] "r"(p[4 * (n) + 3]),     \
-                       [right] "l"(b), [more] "r"((uint)(add))                                                                           \
-                     : "memory")
+#define WGMMA_O(o, p, n, b, add)                                                                                               \
+    __asm__ volatile(                                                                                                          \
+        "//@{ .reg .pred p; setp.ne.b32 p, %[more], 0; wgmma.mma_async.sync.aligned.m64n" TEXT(                                \
+            O_WIDTH) "k16" WGMMA_TYPES REGS(O_REGISTERS) ", {%[p0], %[p1], %[p2], %[p3]}, %[right], p, 1, 1, 1; }"             \
+        : ACCS(O_REGISTERS, o)                                                                                                 \
+        : [p0] "r"(p[4 * (n)]), [p1] "r"(p[4 * (n) + 1]), [p2] "r"(p[4 * (n) + 2]), [p3] "r"(p[4 * (n) + 3]), [right] "l"(b),  \
+          [more] "r"((uint)(add))                                                                                              \
+        : "memory")
 
 /* A barrier that turns over when `count` have arrived and all bytes that were announced are there. */
 FN void barrier_init(uint at, uint count)
@@ -139,10 +140,11 @@ FN void tensor_map_acquire(ulong map)
 /* Writes the descriptor at `from` in local memory, by a whole warp. */
 FN void tensor_map_store(ulong map, uint from)
 {
-    __asm__ volatile("//@tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%0], [%1], 128;"
-                     :
-                     : "l"(map), "r"(from)
-                     : "memory");
+    __asm__ volatile(
+        "//@tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%0], [%1], 128;"
+        :
+        : "l"(map), "r"(from)
+        : "memory");
 }
 #define MAP_FIELD "//@tensormap.replace.tile."
 #define MAP_SET_64(map, field, x) __asm__ volatile(MAP_FIELD field " %1;" : : "r"(map), "l"((ulong)(x)) : "memory")

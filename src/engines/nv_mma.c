@@ -98,6 +98,7 @@ const struct engine cla_engine_nv_mma = {
     .name = "nv_mma",
     .file = "cl/engines/nv_mma.cl",
     .kernel_file = "cl/attention.cl",
+    .vendor = true,
     .serves = serves,
     .configs = configs,
     .defines = defines,

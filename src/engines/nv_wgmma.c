@@ -5,9 +5,9 @@
 
 #include <inttypes.h>
 
-/* Tiles: warp-groups that compute, keys of a block. Small heads leave registers for a third consumer, which their softmax wants;
- * then the widest block up to 128 whose two slots of K and V fit local memory. Wider ones were slower: blocks of 176 keys end
- * further behind the diagonal and the last key. */
+/* Tiles: warp-groups that compute, keys of a block. Small heads leave registers for a third consumer, which their softmax
+ * wants; then the widest block up to 128 whose two slots of K and V fit local memory. Wider ones were slower: blocks of 176
+ * keys end further behind the diagonal and the last key. */
 struct shape {
     int consumers, block_n;
 };
@@ -16,8 +16,8 @@ static const struct shape shapes[] = {{3, 128}, {2, 128}, {2, 112}, {2, 96}, {2,
 
 enum {
     MAX_HEAD_DIM = 256,
-    MIN_ROWS = 64,        /* queries of one head; fewer are nv_mma's */
-    ALIGNMENT = 1024,     /* of the panels in local memory */
+    MIN_ROWS = 64,             /* queries of one head; fewer are nv_mma's */
+    ALIGNMENT = 1024,          /* of the panels in local memory */
     BARRIERS_SIZE = 128 + 384, /* and three tiles */
     MAP_SIZE = 128,
 };
@@ -133,6 +133,7 @@ const struct engine cla_engine_nv_wgmma = {
     .file = "cl/engines/nv_wgmma.cl",
     .kernel_file = "cl/nv_wgmma_attention.cl",
     .ptx_target = "sm_90a",
+    .vendor = true,
     .serves = serves,
     .configs = configs,
     .defines = defines,

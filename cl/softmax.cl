@@ -6,12 +6,16 @@
  */
 
 /* 2^(x - y) of two scores. An engine that leaves S without its factor brings that in here. */
-#ifndef ENGINE_POWER
-#define ENGINE_POWER(e, x, y) EXP2((x) - (y))
+#ifdef ENGINE_POWER
+#define POWER(e, x, y) ENGINE_POWER(e, x, y)
+#else
+#define POWER(e, x, y) EXP2((x) - (y))
 #endif
 /* A score in base two, as the epilogue wants it. */
-#ifndef ENGINE_BASE_TWO
-#define ENGINE_BASE_TWO(e, x) (x)
+#ifdef ENGINE_BASE_TWO
+#define BASE_TWO(e, x) ENGINE_BASE_TWO(e, x)
+#else
+#define BASE_TWO(e, x) (x)
 #endif
 
 FN void softmax_step(engine *e, elem *m, elem *l, elem *alpha, int masked)
@@ -50,12 +54,12 @@ FN void softmax_step(engine *e, elem *m, elem *l, elem *alpha, int masked)
         const elem now = LARGER(m[r], largest[r]);
         /* A row that has seen nothing yet: its maximum is -inf, and -inf - -inf would be NaN. */
         const elem base = PICK(now == (elem)(-INFINITY), (elem)(0.0f), now);
-        alpha[r] = ENGINE_POWER(e, m[r], base);
+        alpha[r] = POWER(e, m[r], base);
         m[r] = now;
         elem sum = (elem)(0.0f);
         FOR_S_COLS(c)
         {
-            const elem p = ENGINE_POWER(e, S_GET(e, r, c), base);
+            const elem p = POWER(e, S_GET(e, r, c), base);
             S_SET(e, r, c, p);
             sum += p;
         }

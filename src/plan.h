@@ -24,6 +24,7 @@ struct clattn_plan {
     size_t workspace;
     double max_launch_ms;            /* longer work is cut into slices; 0: it is not */
     double rate;                     /* multiply-adds in a millisecond, where it is */
+    struct clattn_plan *scores;      /* gives the scores that the engine has not; NULL: there are none to add */
     const struct engine *distrusted; /* while candidates are tried: one that the self-check found wrong */
     struct cla_lock lock;            /* kernel arguments: clSetKernelArg on a shared kernel is not thread-safe */
 };

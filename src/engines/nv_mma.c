@@ -76,8 +76,6 @@ static bool serves(const struct facts *facts, const clattn_problem *problem, cha
     const clattn_type type = problem->q.type;
     if (facts->nv_compute < 80)
         return cla_decline(why, why_size, "needs an NVIDIA GPU of compute capability 8.0 or later");
-    if (problem->scores.kind != CLATTN_SCORES_NONE)
-        return cla_decline(why, why_size, "a fused engine has no scores to give; ask for engine \"unfused\"");
     if (type == CLATTN_FP32 || problem->k.type != type || problem->v.type != type)
         return cla_decline(why, why_size, "needs Q, K and V all fp16 or all bf16");
     if (problem->head_dim_qk > MAX_HEAD_DIM || problem->head_dim_v > MAX_HEAD_DIM)

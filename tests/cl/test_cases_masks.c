@@ -408,7 +408,7 @@ static void case_R024_every_score_option_counts(void **state)
         {"q1 k2 d8 scale=1 bias=k bias-factors", 0.9}, /* factor -1 */
         {"q1 k2 d8 scale=1 alibi", 0.52463},           /* 3/e / (1 + 3/e) */
         {"q1 k2 d8 scale=1 sinks", 0.375},
-        {"q1 k2 d8 scale=1 softcap=0.5", 0.61947}, /* 0.5 tanh(2 ln 3) = 0.48780 */
+        {"q1 k2 d8 scale=1 softcap=0.5", 0.61959}, /* 0.5 tanh(2 ln 3) = 0.48780 */
         {"q1 k2 d8 scale=1 mask=k", 0.0},
         {"q1 k2 d8 scale=1 window=0,0", 0.0},
         {"q1 k2 d8 scale=1 kv-lengths", 0.0},

@@ -17,10 +17,18 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/clattnConfigVersion.cmake
 install(FILES ${PROJECT_BINARY_DIR}/clattnConfig.cmake ${PROJECT_BINARY_DIR}/clattnConfigVersion.cmake
     DESTINATION ${package_dir})
 
+# Relative to itself, so that a tree may be moved, into a package among others.
+file(RELATIVE_PATH pc_up /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+string(REGEX REPLACE "/$" "" pc_up "${pc_up}")
+
 # A static library hands its own needs on to whoever links it.
 set(pc_cflags "")
 set(pc_static "")
 set(pc_private "")
+set(pc_requires "")
+if(NOT CLATTN_DYNAMIC_OPENCL)
+    set(pc_requires " OpenCL")
+endif()
 foreach(library IN LISTS CLATTN_MATH CMAKE_THREAD_LIBS_INIT CMAKE_DL_LIBS)
     if(library MATCHES "^-")
         string(APPEND pc_private " ${library}")
@@ -35,6 +43,22 @@ if(NOT BUILD_SHARED_LIBS)
 endif()
 configure_file(cmake/clattn.pc.in ${PROJECT_BINARY_DIR}/clattn.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/clattn.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+# `cpack -G DEB` in the build folder.
+set(CPACK_PACKAGE_NAME clattn)
+set(CPACK_PACKAGE_VENDOR clattn)
+set(CPACK_PACKAGE_CONTACT "the clattn authors <clattn@localhost>")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "${PROJECT_DESCRIPTION}")
+set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION libs)
+set(CPACK_DEBIAN_PACKAGE_DEPENDS "libc6, ocl-icd-libopencl1 | libopencl1")
+if(CLATTN_BUILD_TOOLS)
+    string(APPEND CPACK_DEBIAN_PACKAGE_DEPENDS ", libcjson1")
+endif()
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "pocl-opencl-icd | opencl-icd, opencl-headers")
+include(CPack)
 
 if(CLATTN_BUILD_TOOLS)
     install(TARGETS clattn_tool RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})

@@ -146,12 +146,19 @@ static bool add_devices(struct device_list *list, int platform_index, cl_platfor
 
 static clattn_status no_platform(clattn_error *error, int32_t code)
 {
-    cla_fail(error, CLATTN_NO_PLATFORM, "",
-             "no OpenCL platform was found (clGetPlatformIDs: %s). The OpenCL loader looks for drivers in /etc/OpenCL/vendors, "
-             "or where "
-             "OCL_ICD_VENDORS points: "
-             "install your device's driver, or PoCL for the processor (Debian, Ubuntu: apt-get install pocl-opencl-icd)",
-             cla_cl_name(code));
+    if (!cla_opencl_function("clGetPlatformIDs"))
+        cla_fail(error, CLATTN_NO_PLATFORM, "",
+                 "the OpenCL library was not found (clGetPlatformIDs: %s): install a loader (Debian, Ubuntu: apt-get install "
+                 "ocl-icd-libopencl1) and a driver, or name the library in CLATTN_OPENCL_LIBRARY",
+                 cla_cl_name(code));
+    else
+        cla_fail(
+            error, CLATTN_NO_PLATFORM, "",
+            "no OpenCL platform was found (clGetPlatformIDs: %s). The OpenCL loader looks for drivers in /etc/OpenCL/vendors, "
+            "or where "
+            "OCL_ICD_VENDORS points: "
+            "install your device's driver, or PoCL for the processor (Debian, Ubuntu: apt-get install pocl-opencl-icd)",
+            cla_cl_name(code));
     if (error && error->struct_size >= sizeof *error)
         error->cl_code = code;
     return CLATTN_NO_PLATFORM;

@@ -184,9 +184,26 @@ void cla_visit_folder(const char *path, cla_folder_visitor visit, void *user)
     FindClose(search);
 }
 
+static HMODULE opencl_library(void)
+{
+#ifdef CLATTN_DYNAMIC_OPENCL
+    wchar_t wide[PATH_UNITS];
+    struct text path = {0};
+    HMODULE library = NULL;
+    if (!cla_environment_path("CLATTN_OPENCL_LIBRARY", &path))
+        library = LoadLibraryW(L"OpenCL.dll");
+    else if (!path.failed && widen(path.data, wide))
+        library = LoadLibraryW(wide);
+    cla_text_free(&path);
+    return library;
+#else
+    return GetModuleHandleW(L"OpenCL.dll");
+#endif
+}
+
 cla_function cla_opencl_function(const char *name)
 {
-    HMODULE library = GetModuleHandleW(L"OpenCL.dll");
+    HMODULE library = opencl_library();
     return library ? (cla_function)(void *)GetProcAddress(library, name) : NULL;
 }
 
@@ -332,10 +349,35 @@ void cla_visit_folder(const char *path, cla_folder_visitor visit, void *user)
     closedir(folder);
 }
 
+#ifdef CLATTN_DYNAMIC_OPENCL
+/* Opened anew for each function, which the system counts: no handle has to be kept. By bare names, for some systems hide the
+ * files that the names stand for. */
+static void *opencl_library(void)
+{
+    static const char *const names[] = {
+#ifdef __APPLE__
+        "/System/Library/Frameworks/OpenCL.framework/OpenCL",
+#endif
+        "libOpenCL.so.1", "libOpenCL.so"};
+    const char *only = cla_environment("CLATTN_OPENCL_LIBRARY");
+    void *library = only ? dlopen(only, RTLD_NOW | RTLD_LOCAL) : NULL;
+    for (size_t i = 0; !only && !library && i < sizeof names / sizeof *names; i++)
+        library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+    return library;
+}
+#else
+static void *opencl_library(void) { return RTLD_DEFAULT; }
+#endif
+
 cla_function cla_opencl_function(const char *name)
 {
     cla_function function = NULL;
-    void *address = dlsym(RTLD_DEFAULT, name);
+    void *library = opencl_library(), *address = NULL;
+#ifdef CLATTN_DYNAMIC_OPENCL
+    if (!library)
+        return NULL;
+#endif
+    address = dlsym(library, name);
     memcpy(&function, &address, sizeof function);
     return function;
 }
@@ -348,7 +390,7 @@ bool cla_make_folder(const char *path)
     struct text part = {0};
     if (is_folder(path))
         return true;
-    for (size_t i = 1; path[i]; i++) {
+    for (size_t i = 1; path[0] && path[i]; i++) {
         if (is_separator(path[i])) {
             part.length = 0;
             cla_text_append(&part, path, i);

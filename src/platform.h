@@ -62,7 +62,8 @@ typedef void (*cla_folder_visitor)(void *user, const char *name, uint64_t size, 
 void cla_visit_folder(const char *path, cla_folder_visitor visit, void *user);
 
 /* The address of a function of the OpenCL library that this process uses, NULL where that has none of this name: how functions
- * newer than OpenCL 1.2 are reached without being linked. */
+ * newer than OpenCL 1.2 are reached without being linked; with CLATTN_DYNAMIC_OPENCL, all functions. Then the library is the
+ * one that CLATTN_OPENCL_LIBRARY in the environment names, or the system's. */
 typedef void (*cla_function)(void);
 cla_function cla_opencl_function(const char *name);
 

@@ -218,9 +218,28 @@ static bool take_flag(struct shape *s, const char *word, size_t length)
             *forms[i].flag = true;
             return true;
         }
-    if (is_word(word, length, "weights"))
-        p->scores.kind = CLATTN_SCORES_SOFTMAX;
-    return is_word(word, length, "weights");
+    return false;
+}
+
+static const char *const score_names[] = {"none", "raw", "softcap", "bias", "softmax"};
+
+/* "scores=softmax", and "score-heads=FIRST,COUNT" (a count of 0: the rest). */
+static clattn_status take_scores(struct shape *s, const char *word, size_t length, clattn_error *error)
+{
+    const char *rest, *const end = word + length, *const comma = memchr(word, ',', length);
+    clattn_problem *p = s->problem;
+    if (has_prefix(word, length, "scores=", &rest)) {
+        for (size_t i = 0; i < sizeof score_names / sizeof *score_names; i++)
+            if (is_word(rest, (size_t)(end - rest), score_names[i])) {
+                p->scores.kind = (clattn_scores_kind)i;
+                return CLATTN_SUCCESS;
+            }
+        return refuse(error, word, length, "expected raw, softcap, bias, softmax or none behind =");
+    }
+    if (!has_prefix(word, length, "score-heads=", &rest) || !comma || !read_number(rest, comma, &p->score_heads.first) ||
+        !read_number(comma + 1, end, &p->score_heads.count))
+        return refuse(error, word, length, "expected score-heads=FIRST,COUNT in query heads, a count of 0 for the rest");
+    return CLATTN_SUCCESS;
 }
 
 static clattn_status take_float(const char *name, float *value, const char *word, size_t length, clattn_error *error)
@@ -251,6 +270,8 @@ static clattn_status take_word(struct shape *s, const char *word, size_t length,
         return take_float("scale=", &p->scale, word, length, error);
     if (has_prefix(word, length, "softcap=", &rest))
         return take_float("softcap=", &p->softcap, word, length, error);
+    if (is_any(word, length, "scores") || is_any(word, length, "score-heads"))
+        return take_scores(s, word, length, error);
     if (is_any(word, length, "mask") || is_any(word, length, "bias"))
         return take_mask(s, word, length, error);
     if (has_prefix(word, length, "bias-type=", &rest) && read_type(rest, word + length, &p->bias.type))
@@ -296,11 +317,8 @@ static void complete(struct shape *s)
     p->alibi.stride_head = p->alibi.present;
 }
 
-clattn_status clattn_problem_parse(const char *text, clattn_problem *problem, clattn_error *error)
+static clattn_status parse(const char *text, clattn_problem *problem, clattn_error *error)
 {
-    cla_clear(error);
-    if (!text || !problem)
-        return cla_fail(error, CLATTN_INVALID_ARGUMENT, text ? "problem" : "shape", "%s is NULL", text ? "problem" : "shape");
     struct shape s = {.problem = problem};
     clattn_problem_init(problem);
     problem->batch = problem->heads_q = 1;
@@ -315,6 +333,24 @@ clattn_status clattn_problem_parse(const char *text, clattn_problem *problem, cl
                         "the shape lacks %s, as in \"h8 q1024 k1024 d64\"",
                         problem->seq_q < 0 ? "qN (query rows)" : "dN (head_dim)");
     complete(&s);
+    return CLATTN_SUCCESS;
+}
+
+/* The problem is read in full and handed out as far as the caller's struct goes, unless what is cut off says something. */
+clattn_status clattn_problem_parse_sized(const char *text, clattn_problem *problem, size_t size, clattn_error *error)
+{
+    clattn_problem full, fresh;
+    cla_clear(error);
+    if (!text || !problem)
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, text ? "problem" : "shape", "%s is NULL", text ? "problem" : "shape");
+    clattn_problem_init_sized(problem, size);
+    TRY(parse(text, &full, error));
+    clattn_problem_init(&fresh);
+    if (size < sizeof full && memcmp((const char *)&full + size, (const char *)&fresh + size, sizeof full - size) != 0)
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, "shape",
+                        "the shape has options that this program's clattn_problem is too old for");
+    memcpy(problem, &full, size < sizeof full ? size : sizeof full);
+    problem->struct_size = size;
     return CLATTN_SUCCESS;
 }
 
@@ -367,15 +403,21 @@ static void print_options(struct text *text, const clattn_problem *p)
     print_integers(text, "kv-lengths", p->kv_lengths);
     print_integers(text, "offsets", p->offsets);
     print_integers(text, "packed", p->packed.starts);
-    cla_text_add(text, "%s%s%s%s", p->alibi.present ? " alibi" : "", p->sinks ? " sinks" : "", p->lse.present ? " lse" : "",
-                 p->scores.kind == CLATTN_SCORES_SOFTMAX ? " weights" : "");
+    cla_text_add(text, "%s%s%s", p->alibi.present ? " alibi" : "", p->sinks ? " sinks" : "", p->lse.present ? " lse" : "");
+    if (p->scores.kind > CLATTN_SCORES_NONE && p->scores.kind <= CLATTN_SCORES_SOFTMAX)
+        cla_text_add(text, " scores=%s", score_names[p->scores.kind]);
+    if (p->score_heads.first || p->score_heads.count)
+        cla_text_add(text, " score-heads=%" PRId64 ",%" PRId64, p->score_heads.first, p->score_heads.count);
 }
 
-clattn_status clattn_problem_print(const clattn_problem *p, char *out, size_t size, size_t *needed)
+clattn_status clattn_problem_print(const clattn_problem *given, char *out, size_t size, size_t *needed)
 {
     struct text text = {0};
-    if (!p)
+    clattn_problem full, *const p = &full;
+    if (!given || given->struct_size < offsetof(clattn_problem, scale))
         return CLATTN_INVALID_ARGUMENT;
+    clattn_problem_init(p);
+    memcpy(p, given, given->struct_size < sizeof *p ? given->struct_size : sizeof *p);
     cla_text_add(&text, "b%" PRId64 " hq%" PRId64 " hkv%" PRId64 " q%" PRId64 " k%" PRId64 " d%" PRId64 " dv%" PRId64, p->batch,
                  p->heads_q, p->heads_kv, p->seq_q, p->seq_kv, p->head_dim_qk, p->head_dim_v);
     if (p->q.type == p->k.type && p->q.type == p->v.type && p->q.type == p->o.type)

@@ -60,11 +60,9 @@ int bench_measure(struct bench *bench, const struct trial *trial, const char *co
 /* NULL when that engine is not among the results. */
 const struct bench_result *bench_result_of(const struct bench_case *measured, const char *engine);
 
-/* -------------------------------------------------------------------------------------- what a shape amounts to
- * (bench_count.c) */
+/* --------------------------------------------------------------------- what a shape amounts to, in bench_count.c */
 
-/* Pairs of query and key that a call of this trial computes, over batch and query heads: all, less what causal and window hide.
- */
+/* Pairs of query and key that a call computes, over batch and query heads: all, less what causal and window hide. */
 double bench_pairs(const struct trial *trial);
 /* Operations of the two products: a multiply-add is two. */
 double bench_operations(const struct trial *trial);

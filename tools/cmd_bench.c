@@ -147,7 +147,7 @@ static int measure_all(struct bench *bench, const struct options *o, struct benc
 {
     const bool draws = cli_is_terminal(2), prints = o->json == NULL || strcmp(o->json, "-") != 0;
     struct progress progress = {.count = report->count};
-    if (draws)
+    if (draws && !o->no_peak)
         fprintf(stderr, "\rmeasuring what the device can do at best");
     int code = o->no_peak ? CLI_OK : peak_measure(bench->session, &report->peak);
     if (draws)

@@ -10,6 +10,7 @@ call to result. A peer that is not installed, or that lacks the type or the shap
 """
 import argparse
 import json
+import math
 import os
 import re
 import statistics
@@ -198,14 +199,14 @@ def check(name, shape, inputs, out):
             sys.exit(f"peers_cpu.py: {shape.text}: {name} computes something else (row {b}, {h}, {i}: error {error:.3g})")
 
 
-def median_ms(call, seconds):
-    """Median time of a call, over enough calls to last so long, at least three."""
+def time_ms(call, seconds):
+    """Median and least time of a call, over enough calls to last so long, at least three."""
     times, start = [], time.perf_counter()
     while time.perf_counter() - start < seconds or len(times) < 3:
         before = time.perf_counter()
         call()
         times.append(1e3 * (time.perf_counter() - before))
-    return statistics.median(times)
+    return statistics.median(times), min(times)
 
 
 def clattn(shape, options):
@@ -240,17 +241,21 @@ def prepare(shape, inputs, threads):
 def measure(shape, options):
     inputs = shape.inputs()
     calls, declined = prepare(shape, inputs, options.threads)
-    times = {name: [] for name in ["clattn", *calls]}
+    times, least = {name: [] for name in ["clattn", *calls]}, {}
     for _ in range(options.rounds):
         own = clattn(shape, options)
         times["clattn"].append(own["host_ms"])
+        least["clattn"] = min(least.get("clattn", math.inf), own["min_ms"])
         for name, call in calls.items():
-            median_ms(call, 0.1)
-            times[name].append(median_ms(call, options.seconds))
+            time_ms(call, 0.1)
+            median, shortest = time_ms(call, options.seconds)
+            times[name].append(median)
+            least[name] = min(least.get(name, math.inf), shortest)
     result = {name: statistics.median(values) for name, values in times.items()}
     best = min((name for name in calls), key=result.get, default=None)
-    return {"shape": shape.text, "engine": own["engine"], "ms": result, "rounds": times, "best_peer": best,
-            "ratio_to_best": result[best] / result["clattn"] if best else None, "declined": declined,
+    return {"shape": shape.text, "engine": own["engine"], "ms": result, "least_ms": least, "rounds": times, "best_peer": best,
+            "ratio_to_best": result[best] / result["clattn"] if best else None,
+            "ratio_of_least": min(least[name] for name in calls) / least["clattn"] if best else None, "declined": declined,
             "gflops": shape.operations() / result["clattn"] / 1e6, "kv_gbytes_per_s": shape.kv_bytes() / result["clattn"] / 1e6,
             "max_error": own["max_error"], "build_ms": own["build_ms"]}
 
@@ -259,10 +264,10 @@ def print_line(row):
     def cell(name):
         return f"{row['ms'][name]:.3f}" if name in row["ms"] else "-"
 
-    ratio = f"{row['ratio_to_best']:.2f}" if row["best_peer"] else "-"
+    ratio, of_least = (f"{row[name]:.2f}" if row["best_peer"] else "-" for name in ("ratio_to_best", "ratio_of_least"))
     torch = min((name for name in ("torch", "torch, grouped") if name in row["ms"]), key=row["ms"].get, default="torch")
     print(f"| {row['shape']} | {row['engine']} | {cell('clattn')} | {cell(torch)} | {cell('onnxruntime')} | {cell('openvino')} | "
-          f"{ratio} | {row['gflops']:.1f} | {row['kv_gbytes_per_s']:.1f} |", flush=True)
+          f"{ratio} | {of_least} | {row['gflops']:.1f} | {row['kv_gbytes_per_s']:.1f} |", flush=True)
 
 
 def versions():
@@ -296,9 +301,10 @@ def main():
     if load > 0.5:
         print(f"peers_cpu.py: other programs run here (load {load:.1f}): threads that wait by spinning suffer more from that than "
               "others, so that these ratios mean little", file=sys.stderr)
-    print("\nmilliseconds a call; ratio: best peer / clattn, above 1 is clattn's favour\n")
-    print("| shape | engine | clattn | PyTorch | ONNX Runtime | OpenVINO | ratio | GFLOP/s | K+V GB/s |")
-    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |", flush=True)
+    print("\nmedian milliseconds a call; ratio: best peer / clattn, above 1 is clattn's favour; of least: the same of the shortest "
+          "calls,\nwhich other programs disturb least\n")
+    print("| shape | engine | clattn | PyTorch | ONNX Runtime | OpenVINO | ratio | of least | GFLOP/s | K+V GB/s |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |", flush=True)
     rows = []
     for shape in shapes:
         rows.append(measure(shape, options))

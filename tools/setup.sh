@@ -10,10 +10,11 @@ packages="
     gcc libc6-dev cmake ninja-build
     ocl-icd-opencl-dev opencl-headers pocl-opencl-icd clinfo
     libxxhash-dev
-    libcmocka-dev libcjson-dev
+    libcmocka-dev libcjson-dev pkg-config binutils
 "
 ci_packages="
     g++ clang clang-format
+    python3 python3-venv
 "
 
 say()

@@ -34,7 +34,7 @@ struct plant {
 #define SIMT "cl/engines/simt.cl"
 #define UNFUSED "cl/unfused.cl"
 
-#define ALPHA "alpha[r] = EXP2(m[r] - base);"
+#define ALPHA "alpha[r] = POWER(e, m[r], base);"
 #define SUM "l[r] = MULTIPLY_ADD(l[r], alpha[r], sum);"
 #define SEEN "((index)(key) >= first) & ((index)(key) <= last)"
 
@@ -47,7 +47,7 @@ static const struct plant plants[] = {
     {"rescale missing on the row sum", "reference", RISING, {{SOFTMAX, SUM, "l[r] += sum;"}}},
     {"base e beside base two", "reference", RISING, {{SOFTMAX, ALPHA, "alpha[r] = exp(m[r] - base);"}}},
     {"base e beside base two", "simt", RISING, {{SOFTMAX, ALPHA, "alpha[r] = exp(m[r] - base);"}}},
-    {"probabilities in base e", "reference", RISING, {{SOFTMAX, "EXP2(S_GET(e, r, c) - base)", "exp(S_GET(e, r, c) - base)"}}},
+    {"probabilities in base e", "reference", RISING, {{SOFTMAX, "POWER(e, S_GET(e, r, c), base)", "exp(S_GET(e, r, c) - base)"}}},
     {"maximum not updated", "reference", RISING, {{SOFTMAX, "m[r] = now;", ";"}}},
     {"maximum of the block alone", "reference", RISING, {{SOFTMAX, "m[r] = now;", "m[r] = largest[r];"}}},
     {"LSE in base two", "reference", RISING, {{"cl/epilogue.cl", "in_tile, lse * LN_2", "in_tile, lse"}}},
@@ -82,15 +82,12 @@ static const struct plant plants[] = {
     {"K tile transposed",
      "simt",
      SQUARE,
-     {{SIMT, "e->v = matrix_make(",
-       "e->k.row_step = a->k.dim, e->k.col_step = a->k.seq, e->k.walk = WALK_ROWS;\n    e->v = matrix_make("}}},
+     {{SIMT, "matrix_set(&e->v, v,",
+       "e->k.row_step = a->k.dim, e->k.col_step = a->k.seq, e->k.walk = WALK_ROWS;\n    matrix_set(&e->v, v,"}}},
     {"K stride for V's", "reference", RISING, {{REFERENCE, "e->v_seq = a->v.seq;", "e->v_seq = a->k.seq;"}}},
     {"seq_q for the keys", "reference", RISING, {{TILE, "t->kv_length = a->seq_kv;", "t->kv_length = a->seq_q;"}}},
     {"seq_q for the keys", "simt", RISING, {{TILE, "t->kv_length = a->seq_kv;", "t->kv_length = a->seq_q;"}}},
-    {"seq_kv for the queries",
-     "reference",
-     TALL,
-     {{TILE, "t->q_length : a->seq_q) * a->pack", "t->q_length : a->seq_kv) * a->pack"}}},
+    {"seq_kv for the queries", "reference", TALL, {{TILE, "t->q_length = a->seq_q;", "t->q_length = a->seq_kv;"}}},
     {"heads tiled, not repeated",
      "reference",
      "hq4 hkv2 q9 k20 d8 dv12",
@@ -109,7 +106,7 @@ static const struct plant plants[] = {
      "unfused",
      "hq2 hkv1 q9 k70 d8 dv12 lse inputs=large",
      {{UNFUSED, "const float base = m == -INFINITY ? 0.0f : m;", "const float base = 0.0f;"}}},
-    {"mask column against row", "unfused", CAUSAL, {{UNFUSED, "(index)(b.row0 + row + b.high)", "(index)(key + b.high)"}}},
+    {"mask column against row", "unfused", CAUSAL, {{UNFUSED, "(index)(query + b->high)", "(index)(key + b->high)"}}},
 };
 
 static void run(const struct plant *plant, struct trial_result *result)

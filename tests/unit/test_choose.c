@@ -5,6 +5,7 @@
 #include "choose.h"
 #include "files.h"
 #include "kernel_text.h"
+#include "workspace.h"
 
 #define DEVICES CLATTN_SOURCE_DIR "/tests/devices"
 
@@ -85,7 +86,9 @@ static void the_fixtures_are_many_and_complete(void **state)
 /* What every configuration must obey, checked here without the library's own rule. */
 static void check_config(const char *device, const char *text, const struct facts *facts, const struct config *c)
 {
-    const bool ok = c->engine != NULL && c->block_m >= 1 && c->block_n >= 1 && c->block_m != c->block_n && c->work_group >= 1 &&
+    /* Square tiles hide swapped axes; what vendor instructions dictate is proven on the device instead. */
+    const bool ok = c->engine != NULL && c->block_m >= 1 && c->block_n >= 1 &&
+                    (c->block_m != c->block_n || c->engine->vendor) && c->work_group >= 1 &&
                     (uint64_t)c->work_group <= facts->max_work_group && (uint64_t)c->work_group <= facts->max_work_item_0 &&
                     c->team >= 1 && c->work_group % c->team == 0 && c->local_bytes <= facts->local_mem_static;
     if (!ok) {
@@ -145,8 +148,16 @@ static void every_engine_alone_fits_where_it_serves(void **state)
     }
 }
 
+static const char *expected_engine(const struct facts *facts, const clattn_problem *problem)
+{
+    if (problem->q.type == CLATTN_FP32 || facts->nv_compute < 80) {
+        return "simt";
+    }
+    return facts->nv_compute == 90 ? "nv_wgmma" : "nv_mma";
+}
+
 /* GPUs with real work-groups get the fast path on ordinary shapes. */
-static void gpus_get_simt(void **state)
+static void gpus_get_the_fast_path(void **state)
 {
     (void)state;
     static const char *const ordinary[] = {"b2 hq8 q512 d64", "hq4 q2048 d128 fp16 causal=bottom-right", "q512 d80 bf16"};
@@ -158,7 +169,7 @@ static void gpus_get_simt(void **state)
             const clattn_problem problem = shape(ordinary[j]);
             struct candidates candidates;
             assert_ok(cla_choose(&facts, &problem, NULL, NULL, &candidates, &error), &error);
-            if (strcmp(candidates.list[0].engine->name, "simt") != 0) {
+            if (strcmp(candidates.list[0].engine->name, expected_engine(&facts, &problem)) != 0) {
                 fail_msg("%s, \"%s\": %s comes first; %s", devices.list[i], ordinary[j], candidates.list[0].engine->name,
                          candidates.declined.data != NULL ? candidates.declined.data : "");
             }
@@ -333,18 +344,44 @@ static void nobody_serves_with_every_reason(void **state)
     cla_text_free(&candidates.declined);
 }
 
-/* Weights come from the engine that has them; a fused one says so. */
-static void weights_need_the_unfused_engine(void **state)
+/* A fused engine serves and leaves the scores to the one that has them, for their heads alone. */
+static void scores_come_from_the_unfused_engine(void **state)
 {
     (void)state;
     struct facts facts;
     read_device("nvidia-ampere-rtx3060.facts", &facts);
-    const clattn_problem problem = shape("hq8 q512 d64 weights");
+    clattn_problem problem = shape("hq8 q512 d64 scores=softmax score-heads=2,3");
     struct candidates candidates;
-    assert_int_equal(cla_choose(&facts, &problem, NULL, NULL, &candidates, &error), CLATTN_UNSUPPORTED);
-    assert_contains(error.message, "unfused");
+    assert_ok(cla_choose(&facts, &problem, NULL, NULL, &candidates, &error), &error);
+    assert_true(cla_needs_scores(&problem, candidates.list[0].engine));
     cla_text_free(&candidates.declined);
     assert_ok(cla_choose(&facts, &problem, "unfused", NULL, &candidates, &error), &error);
+    assert_false(cla_needs_scores(&problem, candidates.list[0].engine));
+    assert_false(candidates.list[0].scores_only);
+    assert_int_equal(cla_workspace_bytes(&problem, &candidates.list[0]), 8 * 512 * 512 * sizeof(float));
+    cla_text_free(&candidates.declined);
+
+    assert_ok(cla_choose_scores(&facts, &problem, NULL, &candidates, &error), &error);
+    assert_true(candidates.count > 0);
+    for (size_t i = 0; i < candidates.count; i++) {
+        assert_true(candidates.list[i].scores_only);
+        assert_true(candidates.list[i].engine == &cla_engine_unfused);
+    }
+    const struct config scores = candidates.list[0];
+    assert_int_equal(cla_workspace_bytes(&problem, &scores), 3 * 512 * 512 * sizeof(float));
+    cla_text_free(&candidates.declined);
+    assert_int_equal(cla_choose_scores(&facts, &problem, "unfused", &candidates, &error), CLATTN_UNSUPPORTED);
+    assert_contains(error.message, "avoided");
+    cla_text_free(&candidates.declined);
+
+    problem.scores.kind = CLATTN_SCORES_NONE;
+    assert_false(cla_needs_scores(&problem, &cla_engine_reference));
+    problem.scores.kind = CLATTN_SCORES_BIAS;
+    assert_int_equal(cla_workspace_bytes(&problem, &scores), 0);
+    problem.scores.kind = CLATTN_SCORES_SOFTMAX;
+    facts.max_alloc = 3 * 512 * 512 * sizeof(float) - 1;
+    assert_int_equal(cla_choose_scores(&facts, &problem, NULL, &candidates, &error), CLATTN_UNSUPPORTED);
+    assert_contains(error.message, "bytes");
     cla_text_free(&candidates.declined);
 }
 
@@ -412,7 +449,7 @@ int main(void)
         cmocka_unit_test(the_fixtures_are_many_and_complete),
         cmocka_unit_test(every_device_gets_a_working_tile),
         cmocka_unit_test(every_engine_alone_fits_where_it_serves),
-        cmocka_unit_test(gpus_get_simt),
+        cmocka_unit_test(gpus_get_the_fast_path),
         cmocka_unit_test(causal_ranks_tall_tiles_first),
         cmocka_unit_test(case_R078_small_devices),
         cmocka_unit_test(the_general_rule_refuses),
@@ -420,7 +457,7 @@ int main(void)
         cmocka_unit_test(engines_are_twin_files),
         cmocka_unit_test(what_the_caller_forces_and_avoids),
         cmocka_unit_test(nobody_serves_with_every_reason),
-        cmocka_unit_test(weights_need_the_unfused_engine),
+        cmocka_unit_test(scores_come_from_the_unfused_engine),
         cmocka_unit_test(choosing_is_a_pure_function),
         cmocka_unit_test(the_unfused_workspace),
         cmocka_unit_test(lengths_never_stand_in_kernel_text),

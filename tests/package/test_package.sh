@@ -1,0 +1,146 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Applications outside the tree: by find_package, pkg-config, add_subdirectory and FetchContent, with the static and the shared
+# library and with OpenCL loaded at run time; what the libraries link and show; the .deb. $SOURCE is the source tree.
+# ctest: timeout=1800
+set -eu
+
+here=$SOURCE/tests/package
+work=$PWD/package
+rm -rf "$work"
+mkdir -p "$work"
+export CLATTN_CACHE=off
+unset DESTDIR CMAKE_PREFIX_PATH PKG_CONFIG_PATH || true
+
+fail()
+{
+    printf 'FAILED: %s\n' "$*" >&2
+    exit 1
+}
+
+quietly()
+{
+    "$@" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "$*"; }
+}
+
+# build_library NAME OPTION...: into "$work/NAME", installed under "$work/NAME-prefix a b-g/c"
+build_library()
+{
+    name=$1
+    shift
+    quietly cmake -S "$SOURCE" -B "$work/$name" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCLATTN_BUILD_TESTS=OFF \
+        -DCLATTN_BUILD_TOOLS=OFF -DCMAKE_INSTALL_PREFIX="$work/$name-prefix a b-g/c" "$@"
+    quietly cmake --build "$work/$name"
+    quietly cmake --install "$work/$name"
+}
+
+# consume NAME OPTION...: builds and runs the application
+consume()
+{
+    name=$1
+    shift
+    quietly cmake -S "$here" -B "$work/$name" -G Ninja -DCMAKE_BUILD_TYPE=Release "$@"
+    quietly cmake --build "$work/$name"
+    quietly "$work/$name/consumer"
+    printf '%s: %s\n' "$name" "$(tail -n 1 "$work/log")"
+}
+
+# pkg_config_consumer NAME: with the library installed by build_library NAME. pkg-config escapes the blanks of the prefix; eval
+# reads them as a makefile's shell does.
+pkg_config_consumer()
+{
+    prefix="$work/$1-prefix a b-g/c"
+    PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name clattn.pc)")
+    export PKG_CONFIG_PATH
+    flags=$(pkg-config --cflags --libs clattn)
+    # An application that calls OpenCL itself names it itself, whether or not clattn does.
+    eval "quietly cc -std=c11 -o \"$work/$1-pc\" \"$here/consumer.c\" $flags -lOpenCL -lm"
+    library=$(dirname "$PKG_CONFIG_PATH")
+    LD_LIBRARY_PATH=$library quietly "$work/$1-pc"
+    printf 'pkg-config, %s: %s\n' "$1" "$(tail -n 1 "$work/log")"
+    unset PKG_CONFIG_PATH
+}
+
+# The host functions of OpenCL 1.2; what is newer must be looked up.
+cat >"$work/opencl-1.2" <<'NAMES'
+clBuildProgram clCompileProgram clCreateBuffer clCreateCommandQueue clCreateContext clCreateContextFromType clCreateImage
+clCreateKernel clCreateKernelsInProgram clCreateProgramWithBinary clCreateProgramWithBuiltInKernels clCreateProgramWithSource
+clCreateSampler clCreateSubBuffer clCreateSubDevices clCreateUserEvent clEnqueueBarrierWithWaitList clEnqueueCopyBuffer
+clEnqueueCopyBufferRect clEnqueueFillBuffer clEnqueueMapBuffer clEnqueueMarkerWithWaitList clEnqueueMigrateMemObjects
+clEnqueueNDRangeKernel clEnqueueNativeKernel clEnqueueReadBuffer clEnqueueReadBufferRect clEnqueueTask clEnqueueUnmapMemObject
+clEnqueueWriteBuffer clEnqueueWriteBufferRect clFinish clFlush clGetCommandQueueInfo clGetContextInfo clGetDeviceIDs
+clGetDeviceInfo clGetEventInfo clGetEventProfilingInfo clGetExtensionFunctionAddressForPlatform clGetKernelArgInfo
+clGetKernelInfo clGetKernelWorkGroupInfo clGetMemObjectInfo clGetPlatformIDs clGetPlatformInfo clGetProgramBuildInfo
+clGetProgramInfo clLinkProgram clReleaseCommandQueue clReleaseContext clReleaseDevice clReleaseEvent clReleaseKernel
+clReleaseMemObject clReleaseProgram clRetainCommandQueue clRetainContext clRetainDevice clRetainEvent clRetainKernel
+clRetainMemObject clRetainProgram clSetEventCallback clSetKernelArg clSetUserEventStatus clWaitForEvents
+NAMES
+
+# check_symbols: what the shared library links and shows
+check_symbols()
+{
+    library=$(find "$work/shared-prefix a b-g" -name 'libclattn.so.*.*.*')
+    nm -D --undefined-only "$library" | awk '{ print $NF }' | sed 's/@.*//' | grep '^cl[A-Z]' | sort -u >"$work/linked"
+    [ "$(wc -l <"$work/linked")" -ge 20 ] || fail "few OpenCL functions are linked: the check does not look at the right file"
+    tr ' ' '\n' <"$work/opencl-1.2" | sort -u >"$work/allowed"
+    newer=$(comm -23 "$work/linked" "$work/allowed")
+    [ -z "$newer" ] || fail "these are no functions of OpenCL 1.2:" $newer
+    shown=$(nm -D --defined-only "$library" | awk '{ print $3 }' | grep -v '^clattn_' || true)
+    [ -z "$shown" ] || fail "the library shows" $shown
+    nm -D --defined-only "$library" | grep -q ' T clattn_enqueue$' || fail "the library does not show clattn_enqueue"
+    readelf -d "$library" | grep -q 'SONAME.*\[libclattn\.so\.[0-9]*\]' || fail "no SONAME"
+    readelf -d "$library" | grep -q 'NEEDED.*\[libOpenCL\.so\.1\]' || fail "the loader is not linked"
+}
+
+# check_dynamic: nothing of OpenCL is linked, and its absence is an error that says so
+check_dynamic()
+{
+    library=$(find "$work/dynamic-prefix a b-g" -name 'libclattn.so.*.*.*')
+    if nm -D "$library" | grep -E ' [A-Z] cl[A-Z]'; then
+        fail "names of OpenCL in a library that loads it at run time"
+    fi
+    if readelf -d "$library" | grep NEEDED | grep -i opencl; then
+        fail "the loader is linked"
+    fi
+    if CLATTN_OPENCL_LIBRARY=libNoSuchOpenCL.so "$work/by-dynamic/consumer" >"$work/log" 2>&1; then
+        fail "OpenCL came from elsewhere"
+    fi
+    grep -q 'OpenCL library was not found' "$work/log" || fail "unclear: $(cat "$work/log")"
+    loader=$(cc -print-file-name=libOpenCL.so)
+    CLATTN_OPENCL_LIBRARY=$loader quietly "$work/by-dynamic/consumer"
+}
+
+check_deb()
+{
+    quietly env -C "$work/static" cpack -G DEB
+    deb=$(find "$work/static" -maxdepth 1 -name '*.deb')
+    [ "$(dpkg-deb -f "$deb" Package)" = clattn ] || fail "the .deb is not called clattn"
+    dpkg-deb -f "$deb" Depends | grep -q libopencl1 || fail "the .deb does not depend on a loader"
+    dpkg-deb -x "$deb" "$work/deb"
+    for file in include/clattn/clattn.h; do
+        [ -f "$work/deb/usr/$file" ] || fail "$file is not in the .deb"
+    done
+    for file in libclattn.a clattnConfig.cmake clattn.pc; do
+        [ -n "$(find "$work/deb/usr" -name "$file")" ] || fail "$file is not in the .deb"
+    done
+    if grep -rIl -e "$SOURCE" -e "$work" "$work/deb"; then
+        fail "the files above name folders of this machine"
+    fi
+}
+
+build_library static
+build_library shared -DBUILD_SHARED_LIBS=ON
+build_library dynamic -DBUILD_SHARED_LIBS=ON -DCLATTN_DYNAMIC_OPENCL=ON
+check_symbols
+for kind in static shared dynamic; do
+    consume by-$kind -DHOW=find_package -DCMAKE_PREFIX_PATH="$work/$kind-prefix a b-g/c"
+done
+pkg_config_consumer static
+pkg_config_consumer shared
+check_dynamic
+consume by-subdirectory -DHOW=add_subdirectory -DCLATTN_SOURCE="$SOURCE"
+consume by-fetch -DHOW=FetchContent -DCLATTN_SOURCE="$SOURCE" -DCLATTN_DYNAMIC_OPENCL=ON
+if command -v dpkg-deb >/dev/null; then
+    check_deb
+fi
+echo "all applications were built and ran"

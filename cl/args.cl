@@ -11,7 +11,7 @@ typedef struct {
 typedef struct {
     tensor_view q, k, v, o;
     tensor_view lse;        /* dim unused */
-    tensor_view scores;     /* seq is the query's stride, dim the key's */
+    tensor_view scores;     /* seq is the query's stride, dim the key's; head 0 is score_head */
     tensor_view mask, bias; /* the same */
     tensor_view slopes;     /* batch and head only */
     long offset;            /* key position of query 0, with CORNER_EXPLICIT */
@@ -32,14 +32,21 @@ typedef struct {
     int chunk;      /* keys of one chunk, a multiple of BLOCK_N, where a tile's keys are split; 0 otherwise */
     int chunks;     /* 1 where they are not */
     int key_blocks; /* of a row of classes */
-    int unused;
-    int has_lse, has_scores;
+    int has_lse;
+    int scores_kind;                /* a number of clattn_scores_kind, 0: no scores wanted */
+    int score_head, score_heads;    /* the first of the heads that they are wanted of; how many */
+    int scores_only;                /* O and LSE come from another engine */
     int mask_columns, bias_columns; /* keys from there on are hidden */
     int has_mask, bias_type, has_slopes, has_sinks, has_factors;
     int q_lengths_type, kv_lengths_type, starts_type, offsets_type; /* INT32, INT64 or 0: absent */
     float scale;   /* scores = scale * (q . k); the base-two factor is folded in where it is used */
     float softcap; /* 0: none */
 } launch_args;
+
+#define SCORES_RAW 1
+#define SCORES_SOFTCAP 2
+#define SCORES_BIAS 3
+#define SCORES_SOFTMAX 4
 
 /* What a tile of an explicit mask and bias holds: a key that is seen, one that the mask hides, a bias other than 0. */
 #define CLASS_SEEN 1

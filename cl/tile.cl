@@ -9,7 +9,7 @@ typedef struct {
     int batch, head0, kv_head;
     int chunk;                       /* number of the chunk of keys, 0 where they are not split */
     int q_length, kv_length;         /* of this sequence; queries from q_length on see nothing */
-    int q_rows;                      /* rows that a packed sequence has in the tensors, its q_length or more */
+    int q_rows, kv_rows;             /* rows that the sequence has in the tensors, its lengths or more */
     long q_start, kv_start;          /* its first row in packed tensors, 0 in others */
     int offset;                      /* key position of query 0 */
     int diagonal_low, diagonal_high; /* query i sees keys i + low ... i + high */
@@ -61,6 +61,7 @@ FN void tile_sequence(tile *t, const launch_args *a, const option_data *b, int b
         t->kv_length = (int)clamp(kv_end - t->kv_start, (long)0, (long)a->seq_kv);
     }
     t->q_rows = t->q_length;
+    t->kv_rows = t->kv_length;
     if (a->q_lengths_type) {
         t->q_length =
             (int)clamp(load_integer(b->q_lengths, a->q_lengths_type, a->q_lengths + batch), (long)0, (long)t->q_length);

@@ -4,31 +4,52 @@
  * what they compute: it shares the lengths and the diagonal with them, and neither tiling nor softmax.
  */
 
-/* Rows of one head that a group works on. Query i sees keys i + low ... i + high, of the first `keys`. */
+/* Rows of one head that a group works on. Query i sees keys i + low ... i + high, of the first `keys`, if it is one of the
+ * `queries` that are real. */
 typedef struct {
     int batch, head, row0, rows;
-    int low, high, keys;
+    int low, high, offset;
+    int queries, keys;
+    int q_rows, kv_rows; /* rows of the sequence in memory, its lengths or more */
+    long q_start, kv_start;
 } block;
+
+/* Heads that the matrix has, and the first of them. */
+FN int matrix_heads(const launch_args *a) { return a->scores_only ? a->score_heads : a->heads_q; }
+FN int matrix_head0(const launch_args *a) { return a->scores_only ? a->score_head : 0; }
 
 FN void block_decode(block *b, const launch_args *a, const option_data *options, long head_of_batch, int row0, int max_rows)
 {
     tile t;
-    b->batch = (int)(head_of_batch / a->heads_q);
-    b->head = (int)(head_of_batch % a->heads_q);
+    b->batch = (int)(head_of_batch / matrix_heads(a));
+    b->head = matrix_head0(a) + (int)(head_of_batch % matrix_heads(a));
     b->row0 = row0;
     b->rows = min(max_rows, a->seq_q - row0);
     tile_sequence(&t, a, options, b->batch);
     b->low = t.diagonal_low;
     b->high = t.diagonal_high;
+    b->offset = t.offset;
+    b->queries = t.q_length;
     b->keys = t.kv_length;
+    b->q_rows = t.q_rows;
+    b->kv_rows = t.kv_rows;
+    b->q_start = t.q_start;
+    b->kv_start = t.kv_start;
 }
 
 FN long head_offset(const tensor_view v, const block *b, int head) { return v.base + b->batch * v.batch + head * v.head; }
+/* Row 0 of the sequence in Q, O or LSE, and in K or V. */
+FN long q_offset(const tensor_view v, const block *b) { return head_offset(v, b, b->head) + b->q_start * v.seq; }
+FN long kv_offset(const tensor_view v, const launch_args *a, const block *b)
+{
+    return head_offset(v, b, b->head / a->group) + b->kv_start * v.seq;
+}
 
 /* Where a row of the matrix begins in the workspace. */
 FN long matrix_row(const launch_args *a, const block *b, int row)
 {
-    return a->workspace + (((long)b->batch * a->heads_q + b->head) * a->seq_q + b->row0 + row) * a->seq_kv;
+    const long head = (long)b->batch * matrix_heads(a) + b->head - matrix_head0(a);
+    return a->workspace + (head * a->seq_q + b->row0 + row) * a->seq_kv;
 }
 
 /* Part of a matrix row, of which `count` columns are left: what is beyond them reads as -inf and is not written. */
@@ -55,7 +76,102 @@ FN void store_elem(elem x, __global float *p, int count)
     }
 }
 
-/* S = scale * Q * K^T, -inf where a key is hidden. A group a tile of the matrix. */
+/* A finite score stays one: held where the base two of the fused engines holds it. By comparison, so that NaN passes. */
+#define HELD (LARGEST * LN_2)
+FN elem hold(elem x)
+{
+    const elem y = PICK(x > (elem)(HELD), (elem)(HELD), x);
+    return PICK(y < (elem)(-HELD), (elem)(-HELD), y);
+}
+
+/* Whether the caller wants scores of this block's head. */
+FN int wants_scores(const launch_args *a, const block *b)
+{
+    return a->scores_kind && b->head >= a->score_head && b->head - a->score_head < a->score_heads;
+}
+
+FN void hand_out(elem x, const launch_args *a, const block *b, int row, int key, __global float *scores_data)
+{
+    const long at = head_offset(a->scores, b, b->head - a->score_head) + (b->row0 + row) * a->scores.seq;
+    for (int lane = 0; lane < min(LANES, a->seq_kv - key); lane++) {
+        scores_data[at + (key + lane) * a->scores.dim] = LANE(x, lane);
+    }
+}
+
+#if SCORE_OPTIONS
+FN float load_bias(const launch_args *a, const option_data *o, long i)
+{
+    return a->bias_type == FP32 ? load_fp32(o->bias, i) : a->bias_type == FP16 ? load_fp16(o->bias, i) : load_bf16(o->bias, i);
+}
+
+/* Keys past the columns have a bias of -inf; whatever the factor is, -inf hides. */
+FN elem add_bias(elem s, const launch_args *a, const option_data *o, const block *b, int query, int key, index *seen)
+{
+    const long at = head_offset(a->bias, b, b->head) + query * a->bias.seq;
+    const float factor = a->has_factors ? o->factors[a->factors + b->head] : 1.0f;
+    elem bias;
+    for (int lane = 0; lane < LANES; lane++) {
+        const int there = key + lane < min(a->bias_columns, b->keys);
+        LANE(bias, lane) = there ? load_bias(a, o, at + (key + lane) * a->bias.dim) : -INFINITY;
+    }
+    *seen &= (index)(bias != (elem)(-INFINITY));
+    return s + hold(bias * factor);
+}
+
+FN index mask_keeps(const launch_args *a, const option_data *o, const block *b, int query, int key)
+{
+    const long at = head_offset(a->mask, b, b->head) + query * a->mask.seq;
+    index keeps;
+    for (int lane = 0; lane < LANES; lane++) {
+        const int there = key + lane < min(a->mask_columns, b->keys);
+        LANE_INDEX(keeps, lane) = there && o->mask[at + (key + lane) * a->mask.dim] ? -1 : 0;
+    }
+    return keeps;
+}
+
+FN elem subtract_alibi(elem s, const launch_args *a, const option_data *o, const block *b, int query, index keys)
+{
+    const float slope = o->slopes[a->slopes.base + b->batch * a->slopes.batch + b->head * a->slopes.head];
+    return s - slope * convert_elem(abs_index((index)(query + b->offset) - keys));
+}
+#endif
+
+/* A product's way to the score that softmax takes, stage by stage and in natural units; *out: what the caller wants to see. */
+FN elem score_of(elem product, const launch_args *a, const option_data *o, const block *b, int query, int key, elem *out)
+{
+    const index keys = (index)(key) + LANE_NUMBERS;
+    const index first = (index)(query + b->low), last = (index)(query + b->high);
+    index seen = (keys >= first) & (keys <= last) & (keys < (index)(b->keys)) & (index)(query < b->queries ? -1 : 0);
+    elem s = hold(product * a->scale);
+    *out = s;
+#if SCORE_OPTIONS
+    if (a->softcap != 0.0f) {
+        s = tanh(s / a->softcap) * a->softcap;
+    }
+    if (a->scores_kind == SCORES_SOFTCAP) {
+        *out = s;
+    }
+    if (a->bias_type) {
+        s = add_bias(s, a, o, b, query, key, &seen);
+    }
+    if (a->has_slopes) {
+        s = subtract_alibi(s, a, o, b, query, keys);
+    }
+    if (a->has_mask) {
+        seen &= mask_keeps(a, o, b, query, key);
+    }
+#endif
+    s = PICK(seen, hold(s), (elem)(-INFINITY));
+    if (a->scores_kind == SCORES_BIAS) {
+        *out = s;
+    }
+    if (a->starts_type) { /* past a packed sequence's end there is nothing to multiply */
+        *out = PICK((keys < (index)(b->kv_rows)) & (index)(query < b->q_rows ? -1 : 0), *out, (elem)(-INFINITY));
+    }
+    return s;
+}
+
+/* S = scale * Q * K^T with all options, -inf where a key is hidden. A group a tile of the matrix. */
 __kernel __attribute__((reqd_work_group_size(WORK_GROUP, 1, 1))) void unfused_scores(KERNEL_PARAMETERS)
 {
     const option_data options = OPTION_DATA;
@@ -68,13 +184,14 @@ __kernel __attribute__((reqd_work_group_size(WORK_GROUP, 1, 1))) void unfused_sc
     block b;
     block_decode(&b, &args, &options, group / tiles_n / tiles_m, (int)(group / tiles_n % tiles_m) * BLOCK_M, BLOCK_M);
     const int rows = ROUND_UP(b.rows, ROWS * ITEMS);
-    const long q_at = head_offset(args.q, &b, b.head) + b.row0 * args.q.seq;
-    const long k_at = head_offset(args.k, &b, b.head / args.group) + key0 * args.k.seq;
+    const int gives = wants_scores(&args, &b) && args.scores_kind != SCORES_SOFTMAX;
+    const long q_at = q_offset(args.q, &b) + b.row0 * args.q.seq;
+    const long k_at = kv_offset(args.k, &args, &b) + key0 * args.k.seq;
     FOR_ACC(i) { acc[i] = (elem)(0.0f); }
     for (int d = 0; d < HEAD_DIM; d += DEPTH) {
         const int depth = min(DEPTH, HEAD_DIM - d);
-        const matrix q = {q_at + d * args.q.dim, args.q.seq, args.q.dim, b.rows, depth};
-        const matrix k = {k_at + d * args.k.dim, args.k.seq, args.k.dim, args.seq_kv - key0, depth};
+        const matrix q = {q_at + d * args.q.dim, args.q.seq, args.q.dim, min(b.rows, b.q_rows - b.row0), depth};
+        const matrix k = {k_at + d * args.k.dim, args.k.seq, args.k.dim, b.kv_rows - key0, depth};
         stage_q(AS_FLOATS(left), LEFT_PITCH, 1, rows, ROUND_UP(depth, 4), ALONG(DEPTH), q_data, q, item);
         stage_k(AS_FLOATS(right), 1, RIGHT_PITCH * LANES, BLOCK_N, ROUND_UP(depth, 4), ALONG(DEPTH), k_data, k, item);
         GROUP_BARRIER();
@@ -85,11 +202,14 @@ __kernel __attribute__((reqd_work_group_size(WORK_GROUP, 1, 1))) void unfused_sc
     for (int i = 0; i < ACC_SIZE; i++) {
         const int row = ACC_ROW(i, item), key = key0 + ACC_COL(i, item);
         if (row < b.rows && key < args.seq_kv) {
-            const index keys = (index)(key) + LANE_NUMBERS;
-            const index first = (index)(b.row0 + row + b.low), last = (index)(b.row0 + row + b.high);
-            const index seen = (keys >= first) & (keys <= last) & (keys < (index)(b.keys));
-            const elem s = PICK(seen, clamp_score(sums[i] * args.scale), (elem)(-INFINITY));
-            store_elem(s, workspace + matrix_row(&args, &b, row) + key, args.seq_kv - key);
+            elem out;
+            const elem s = score_of(sums[i], &args, &options, &b, b.row0 + row, key, &out);
+            if (gives) {
+                hand_out(out, &args, &b, row, key, scores_data);
+            }
+            if (!args.scores_only || args.scores_kind == SCORES_SOFTMAX) { /* the kernels behind read them */
+                store_elem(s, workspace + matrix_row(&args, &b, row) + key, args.seq_kv - key);
+            }
         }
     }
 }
@@ -119,38 +239,40 @@ __kernel __attribute__((reqd_work_group_size(WORK_GROUP, 1, 1))) void unfused_sc
 DEFINE_FOLD(fold_max, MAX_OF)
 DEFINE_FOLD(fold_sum, SUM_OF)
 
-/* Turns row `row` of the block into weights that sum to 1 (0 everywhere in a row that sees nothing), in place. Natural
- * exponentials: the factor of a fused engine's base two is no part of this witness. */
-FN void softmax_row(const launch_args *a, const block *b, int row, __global float *matrix_data, __global float *lse_data,
-                    __global float *scores_data, PANEL float *shared, int item)
+/* Turns row `row` of the block into weights that sum to 1 (0 everywhere in a row that sees nothing), in place. A sink takes
+ * part in the largest score and in the sum. Natural exponentials: the factor of a fused engine's base two is no part of this
+ * witness.
+ */
+FN void softmax_row(const launch_args *a, const option_data *o, const block *b, int row, __global float *matrix_data,
+                    __global float *lse_data, __global float *scores_data, PANEL float *shared, int item)
 {
+    const float sink = a->has_sinks ? o->sinks[a->sinks + b->head] : -INFINITY;
     __global float *const s = matrix_data + matrix_row(a, b, row);
     elem largest = (elem)(-INFINITY), sum = (elem)(0.0f);
     for (int j = item * LANES; j < a->seq_kv; j += WORK_GROUP * LANES) {
         const elem x = load_elem(s + j, a->seq_kv - j);
         largest = LARGER(largest, x);
     }
-    const float m = fold_max(largest, shared, item);
+    const float held = sink > HELD ? HELD : sink < -HELD && sink > -INFINITY ? -HELD : sink;
+    const float m = MAX_OF(fold_max(largest, shared, item), held);
     const float base = m == -INFINITY ? 0.0f : m;
     for (int j = item * LANES; j < a->seq_kv; j += WORK_GROUP * LANES) {
         const elem p = exp(load_elem(s + j, a->seq_kv - j) - base);
         store_elem(p, s + j, a->seq_kv - j);
         sum += p;
     }
-    const float l = fold_sum(sum, shared, item);
+    const float l = fold_sum(sum, shared, item) + (a->has_sinks ? exp(held - base) : 0.0f);
     const float inverse = 1.0f / (l == 0.0f ? 1.0f : l);
-    const long out = head_offset(a->scores, b, b->head) + (b->row0 + row) * a->scores.seq;
+    const int gives = wants_scores(a, b) && a->scores_kind == SCORES_SOFTMAX;
     for (int j = item * LANES; j < a->seq_kv; j += WORK_GROUP * LANES) {
         const elem weight = load_elem(s + j, a->seq_kv - j) * inverse;
         store_elem(weight, s + j, a->seq_kv - j);
-        if (a->has_scores) {
-            for (int lane = 0; lane < min(LANES, a->seq_kv - j); lane++) {
-                scores_data[out + (j + lane) * a->scores.dim] = LANE(weight, lane);
-            }
+        if (gives) {
+            hand_out(weight, a, b, row, j, scores_data);
         }
     }
-    if (a->has_lse && item == 0) {
-        lse_data[head_offset(a->lse, b, b->head) + (b->row0 + row) * a->lse.seq] = l == 0.0f ? -INFINITY : m + log(l);
+    if (a->has_lse && !a->scores_only && item == 0 && b->row0 + row < b->q_rows) {
+        lse_data[q_offset(a->lse, b) + (b->row0 + row) * a->lse.seq] = l == 0.0f ? -INFINITY : m + log(l);
     }
 }
 
@@ -164,15 +286,15 @@ __kernel __attribute__((reqd_work_group_size(WORK_GROUP, 1, 1))) void unfused_so
     block b;
     block_decode(&b, &args, &options, group / blocks, (int)(group % blocks) * SOFTMAX_ROWS, SOFTMAX_ROWS);
     for (int row = 0; row < b.rows; row++) {
-        softmax_row(&args, &b, row, workspace, lse_data, scores_data, shared, (int)get_local_id(0));
+        softmax_row(&args, &options, &b, row, workspace, lse_data, scores_data, shared, (int)get_local_id(0));
     }
 }
 
 /* One element of the product over the keys that the row sees, so that NaN or infinity in V of a hidden key leaves no trace. */
-FN float seen_product(const launch_args *a, __global const float *p, __global const void *v_data, long v_at)
+FN float seen_product(const launch_args *a, const block *b, __global const float *p, __global const void *v_data, long v_at)
 {
     float sum = 0.0f;
-    for (int j = 0; j < a->seq_kv; j++) {
+    for (int j = 0; j < b->keys; j++) {
         if (p[j] != 0.0f) {
             sum = MULTIPLY_ADD(p[j], LOAD_V(v_data, v_at + j * a->v.seq), sum);
         }
@@ -183,16 +305,16 @@ FN float seen_product(const launch_args *a, __global const float *p, __global co
 FN void store_output(const launch_args *a, const block *b, int col0, const elem *sums, __global const float *matrix_data,
                      __global const void *v_data, __global void *o_data, int item)
 {
-    const long v_at = head_offset(a->v, b, b->head / a->group);
+    const long v_at = kv_offset(a->v, a, b);
     for (int i = 0; i < ACC_SIZE; i++) {
         const int row = ACC_ROW(i, item), col = col0 + ACC_COL(i, item);
-        if (row < b->rows) {
-            const long at = head_offset(a->o, b, b->head) + (b->row0 + row) * a->o.seq;
+        if (row < b->rows && b->row0 + row < b->q_rows) {
+            const long at = q_offset(a->o, b) + (b->row0 + row) * a->o.seq;
             for (int lane = 0; lane < min(LANES, HEAD_DIM_V - col); lane++) {
                 float x = LANE(sums[i], lane);
                 /* 0 * NaN is NaN: whether this one is a hidden key's is seen key by key. */
                 if (isnan(x)) {
-                    x = seen_product(a, matrix_data + matrix_row(a, b, row), v_data, v_at + (col + lane) * a->v.dim);
+                    x = seen_product(a, b, matrix_data + matrix_row(a, b, row), v_data, v_at + (col + lane) * a->v.dim);
                 }
                 STORE_O(x, o_data, at + (col + lane) * a->o.dim);
             }
@@ -212,11 +334,11 @@ __kernel __attribute__((reqd_work_group_size(WORK_GROUP, 1, 1))) void unfused_ou
     block b;
     block_decode(&b, &args, &options, group / tiles_m, (int)(group % tiles_m) * BLOCK_M, BLOCK_M);
     const int rows = ROUND_UP(b.rows, ROWS * ITEMS);
-    const long v_at = head_offset(args.v, &b, b.head / args.group);
+    const long v_at = kv_offset(args.v, &args, &b);
     for (int col0 = 0; col0 < HEAD_DIM_V; col0 += BLOCK_N) {
         FOR_ACC(i) { acc[i] = (elem)(0.0f); }
-        for (int j = 0; j < args.seq_kv; j += DEPTH) {
-            const int depth = min(DEPTH, args.seq_kv - j);
+        for (int j = 0; j < b.keys; j += DEPTH) {
+            const int depth = min(DEPTH, b.keys - j);
             const matrix p = {matrix_row(&args, &b, 0) + j, args.seq_kv, 1, b.rows, depth};
             const matrix v = {v_at + j * args.v.seq + col0 * args.v.dim, args.v.seq, args.v.dim, depth, HEAD_DIM_V - col0};
             stage_p(AS_FLOATS(left), LEFT_PITCH, 1, rows, ROUND_UP(depth, 4), ALONG(DEPTH), workspace, p, item);

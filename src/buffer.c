@@ -59,7 +59,9 @@ clattn_status cla_check_tensor(const struct tensor_check *t, const clattn_contex
     if (t->buffer->kind == CLATTN_BUFFER_SVM)
         return check_pointer(t, context, lowest, error);
     TRY(check_memory(t, context->cl, &bytes, error));
-    const int64_t base = (int64_t)(t->buffer->offset / t->element_size), room = (int64_t)(bytes / t->element_size);
+    /* Held at 2^61 elements: no buffer is so long, and no sum with an extent wraps. */
+    const uint64_t start = t->buffer->offset / t->element_size;
+    const int64_t base = start > INT64_MAX / 4 ? INT64_MAX / 4 : (int64_t)start, room = (int64_t)(bytes / t->element_size);
     if (base + lowest < 0 || base + highest >= room)
         return cla_fail(error, CLATTN_INVALID_ARGUMENT, t->field,
                         "%s holds elements 0 ... %" PRId64 " (%zu bytes), but its sizes, strides and offset reach from %" PRId64

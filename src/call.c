@@ -76,7 +76,7 @@ static clattn_status check_main_buffers(const clattn_plan *plan, const clattn_ca
             "call.scores",
             &call->scores,
             sizeof(float),
-            {call->batch, p->heads_q, call->seq_q, call->seq_kv},
+            {call->batch, cla_score_heads(p), call->seq_q, call->seq_kv},
             {p->scores.stride_batch, p->scores.stride_head, p->scores.stride_seq_q, p->scores.stride_seq_kv}};
         TRY(cla_check_tensor(&t, context, error));
     }

@@ -52,6 +52,16 @@ static void add_configs(const struct engine *engine, const struct facts *facts, 
         cla_text_add(&out->declined, "%s: %s\n", engine->name, count ? why : "no tile fits this device");
 }
 
+static clattn_status verdict(const struct candidates *candidates, const char *what, clattn_error *error)
+{
+    if (candidates->declined.failed)
+        return cla_fail(error, CLATTN_OUT_OF_HOST_MEMORY, "", "out of host memory while choosing an engine");
+    if (candidates->count == 0)
+        return cla_fail(error, CLATTN_UNSUPPORTED, "", "no engine serves %s on this device:\n%s", what,
+                        candidates->declined.data ? candidates->declined.data : "");
+    return CLATTN_SUCCESS;
+}
+
 clattn_status cla_choose(const struct facts *facts, const clattn_problem *problem, const char *engine, const char *avoid,
                          struct candidates *candidates, clattn_error *error)
 {
@@ -74,12 +84,39 @@ clattn_status cla_choose(const struct facts *facts, const clattn_problem *proble
         else
             add_configs(e, facts, problem, candidates);
     }
-    if (candidates->declined.failed)
-        return cla_fail(error, CLATTN_OUT_OF_HOST_MEMORY, "", "out of host memory while choosing an engine");
-    if (candidates->count == 0)
-        return cla_fail(error, CLATTN_UNSUPPORTED, "", "no engine serves this problem on this device:\n%s",
-                        candidates->declined.data ? candidates->declined.data : "");
-    return CLATTN_SUCCESS;
+    return verdict(candidates, "this problem", error);
+}
+
+bool cla_needs_scores(const clattn_problem *problem, const struct engine *engine)
+{
+    return problem->scores.kind != CLATTN_SCORES_NONE && !engine->has_scores;
+}
+
+clattn_status cla_choose_scores(const struct facts *facts, const clattn_problem *problem, const char *avoid,
+                                struct candidates *candidates, clattn_error *error)
+{
+    candidates->count = 0;
+    memset(&candidates->declined, 0, sizeof candidates->declined);
+    for (size_t i = 0; i < cla_engine_count; i++) {
+        const struct engine *e = cla_engines[i];
+        const size_t before = candidates->count;
+        if (!e->has_scores)
+            continue;
+        if (is_listed(avoid, e->name)) {
+            cla_text_add(&candidates->declined, "%s: avoided on request\n", e->name);
+            continue;
+        }
+        add_configs(e, facts, problem, candidates);
+        for (size_t j = before; j < candidates->count; j++)
+            candidates->list[j].scores_only = true;
+        const size_t bytes = candidates->count > before ? cla_workspace_bytes(problem, &candidates->list[before]) : 0;
+        if (facts->max_alloc && bytes > facts->max_alloc) {
+            candidates->count = before;
+            cla_text_add(&candidates->declined, "%s: the scores take %zu bytes, a buffer of this device at most %" PRIu64 "\n",
+                         e->name, bytes, facts->max_alloc);
+        }
+    }
+    return verdict(candidates, "the scores of this problem", error);
 }
 
 /* Few queries against many keys are one tile a head: the keys are split, so that more than one team works on them. */

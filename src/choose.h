@@ -18,6 +18,13 @@ struct candidates {
 clattn_status cla_choose(const struct facts *facts, const clattn_problem *problem, const char *engine, const char *avoid,
                          struct candidates *candidates, clattn_error *error);
 
+/* Whether this engine leaves the scores that the problem asks for to another. */
+bool cla_needs_scores(const clattn_problem *problem, const struct engine *engine);
+
+/* The same as cla_choose for the scores alone, of the problem's head range. */
+clattn_status cla_choose_scores(const struct facts *facts, const clattn_problem *problem, const char *avoid,
+                                struct candidates *candidates, clattn_error *error);
+
 /* Decides which candidates split their keys; `chunk` as in clattn_plan_options. Follows from the problem alone, never from
  * cores or batch mates, so that a sequence's result does not depend on them. */
 void cla_choose_split(const struct facts *facts, const clattn_problem *problem, int64_t chunk, struct candidates *candidates);

@@ -22,7 +22,8 @@ struct config {
      * cla_choose_split. */
     int chunk;
     int merge_group, head_dim_v; /* for the launch that adds the chunks up */
-    int classify_group;          /* of the launch that looks through explicit masks first; 0: there is none */
+    bool scores_only;   /* the scores of a head range, for a plan whose O another engine gives. Set by cla_choose_scores */
+    int classify_group; /* of the launch that looks through explicit masks first; 0: there is none */
     /* The engine's own numbers; what they mean is its affair, what they are called in kernel text too. */
     int rows_per_item, cols_per_item;
     int depth_chunk;        /* columns of Q and K in local memory at a time */
@@ -41,6 +42,7 @@ struct engine {
     const char
         *kernel_file; /* the loop: "cl/attention.cl" for every fused engine; NULL: its device half has kernels of its own */
     bool on_request;  /* chosen only when the caller names it */
+    bool has_scores;  /* gives the caller's scores along with O */
 
     /* Does it serve this problem on this device? If not, `why` says so in a few words. The problem is valid. */
     bool (*serves)(const struct facts *facts, const clattn_problem *problem, char *why, size_t why_size);

@@ -19,7 +19,7 @@ static clattn_status set_arguments(const clattn_context *context, cl_kernel kern
         &call->v,
         &call->o,
         args->has_lse ? &call->lse : NULL,
-        args->has_scores ? &call->scores : NULL,
+        args->scores_kind ? &call->scores : NULL,
         &call->workspace,
         args->has_mask ? &call->mask : NULL,
         args->bias_type ? &call->bias : NULL,
@@ -76,8 +76,8 @@ static size_t slice_of(const clattn_plan *plan, const struct launch *launch, con
 
 /* The launches of one call in order, long ones in slices. With the plan's lock held: the arguments belong to the kernel object.
  */
-static clattn_status enqueue_launches(clattn_plan *plan, struct chain *chain, const clattn_call *call, cl_event *event,
-                                      clattn_error *error)
+static clattn_status enqueue_launches(clattn_plan *plan, struct chain *chain, const clattn_call *call, bool is_last,
+                                      cl_event *event, clattn_error *error)
 {
     struct launch_args args;
     struct launch launches[CLA_MAX_LAUNCHES];
@@ -92,12 +92,19 @@ static clattn_status enqueue_launches(clattn_plan *plan, struct chain *chain, co
             status = set_arguments(plan->context, plan->kernels[i].cl, call, &args, error);
             if (status == CLATTN_SUCCESS)
                 status = enqueue_one(chain, plan->kernels[i].cl, some, launches[i].work_group,
-                                     i + 1 == count && first + some == groups, event, error);
+                                     is_last && i + 1 == count && first + some == groups, event, error);
         }
     }
-    if (chain->before)
-        clReleaseEvent(chain->before);
     return status;
+}
+
+/* Scores that another engine gives come before the plan's own launches: both use the same workspace. */
+static clattn_status enqueue_parts(clattn_plan *plan, struct chain *chain, const clattn_call *call, cl_event *event,
+                                   clattn_error *error)
+{
+    if (plan->scores)
+        TRY(enqueue_launches(plan->scores, chain, call, false, NULL, error));
+    return enqueue_launches(plan, chain, call, true, event, error);
 }
 
 clattn_status clattn_enqueue(clattn_plan *plan, cl_command_queue queue, const clattn_call *given, cl_uint wait_count,
@@ -125,7 +132,9 @@ clattn_status clattn_enqueue(clattn_plan *plan, cl_command_queue queue, const cl
     }
     struct chain chain = {plan->context, queue, wait_count, wait_list, NULL};
     cla_lock_take(&plan->lock);
-    const clattn_status status = enqueue_launches(plan, &chain, &call, event, error);
+    const clattn_status status = enqueue_parts(plan, &chain, &call, event, error);
+    if (chain.before)
+        clReleaseEvent(chain.before);
     cla_lock_give(&plan->lock);
     if (own)
         clReleaseMemObject(own); /* OpenCL keeps it until the commands that use it end */

@@ -2,6 +2,7 @@
 #include "launch.h"
 
 #include "engine.h"
+#include "problem.h"
 #include "workspace.h"
 
 size_t cla_type_size(clattn_type type) { return type == CLATTN_FP32 ? 4 : 2; }
@@ -120,7 +121,10 @@ void cla_launch_args(const clattn_problem *p, const struct config *config, const
         config->chunk && call->seq_kv > config->chunk ? (int32_t)((call->seq_kv + config->chunk - 1) / config->chunk) : 1;
     set_classes(p, config, call, args);
     args->has_lse = p->lse.present;
-    args->has_scores = p->scores.kind != CLATTN_SCORES_NONE;
+    args->scores_kind = (int32_t)p->scores.kind;
+    args->score_head = (int32_t)p->score_heads.first;
+    args->score_heads = (int32_t)cla_score_heads(p);
+    args->scores_only = config->scores_only;
     args->scale = call->scale;
     set_diagonal(p, call, args);
     set_options(p, call, args);

@@ -33,8 +33,8 @@ struct launch_args {
     int32_t q_blocks;
     int32_t chunk, chunks;
     int32_t key_blocks;
-    int32_t unused;
-    int32_t has_lse, has_scores;
+    int32_t has_lse;
+    int32_t scores_kind, score_head, score_heads, scores_only;
     int32_t mask_columns, bias_columns;
     int32_t has_mask, bias_type, has_slopes, has_sinks, has_factors;
     int32_t q_lengths_type, kv_lengths_type, starts_type, offsets_type;

@@ -124,10 +124,13 @@ static void describe(clattn_plan *plan, const struct candidates *candidates, con
     size_t needed = 0;
     char shape[400];
     clattn_problem_print(&plan->problem, shape, sizeof shape, &needed);
-    cla_text_add(out, "problem: %s\nengine: %s\ntile: ", shape, plan->config.engine->name);
+    if (plan->config.scores_only)
+        cla_text_add(out, "scores: by %s\ntile: ", plan->config.engine->name);
+    else
+        cla_text_add(out, "problem: %s\ndevice: %s, %s\nengine: %s\ntile: ", shape, plan->context->facts.device_name,
+                     plan->context->facts.driver_version, plan->config.engine->name);
     cla_config_print(&plan->config, out);
-    cla_text_add(out, "\nworkspace: %zu bytes\ndevice: %s, %s\n", plan->workspace, plan->context->facts.device_name,
-                 plan->context->facts.driver_version);
+    cla_text_add(out, "\nworkspace: %zu bytes\n", plan->workspace);
     for (size_t i = 0; i < plan->kernel_count; i++) {
         cl_ulong private_bytes = 0, local_bytes = 0;
         clGetKernelWorkGroupInfo(plan->kernels[i].cl, plan->context->device, CL_KERNEL_PRIVATE_MEM_SIZE, sizeof private_bytes,
@@ -188,6 +191,40 @@ static clattn_status settle(clattn_plan *plan, const struct candidates *candidat
     return status;
 }
 
+static clattn_status no_memory(clattn_error *error)
+{
+    return cla_fail(error, CLATTN_OUT_OF_HOST_MEMORY, "", "out of host memory while creating a plan");
+}
+
+static clattn_status allocate(clattn_context *context, clattn_plan **out, clattn_error *error)
+{
+    clattn_plan *plan = calloc(1, sizeof *plan);
+    *out = NULL;
+    if (!plan || !cla_lock_init(&plan->lock)) {
+        free(plan);
+        return no_memory(error);
+    }
+    plan->context = context;
+    cla_program_options(&context->facts, &plan->options);
+    *out = plan;
+    return plan->options.failed ? no_memory(error) : CLATTN_SUCCESS;
+}
+
+/* Scores beside the O of an engine that has none: a plan within the plan. Its launches come first, so they share the workspace.
+ */
+static clattn_status add_scores(clattn_plan *plan, const char *avoid, struct candidates *candidates, clattn_error *error)
+{
+    cla_text_free(&candidates->declined);
+    TRY(allocate(plan->context, &plan->scores, error));
+    plan->scores->problem = plan->problem;
+    TRY(cla_choose_scores(&plan->context->facts, &plan->problem, avoid, candidates, error));
+    TRY(settle(plan->scores, candidates, error));
+    if (plan->workspace < plan->scores->workspace)
+        plan->workspace = plan->scores->workspace;
+    cla_text_add(&plan->description, "%s", plan->scores->description.data ? plan->scores->description.data : "");
+    return CLATTN_SUCCESS;
+}
+
 /* Plain loops on a GPU are slow enough for a driver's watchdog. */
 #define REFERENCE_MAX_LAUNCH_MS 500.0
 
@@ -207,6 +244,7 @@ clattn_status clattn_plan_create(clattn_context *context, const clattn_problem *
 {
     clattn_plan_options options;
     clattn_status status;
+    clattn_plan *plan = NULL;
     struct candidates *candidates = NULL;
     cla_clear(error);
     if (out)
@@ -216,21 +254,17 @@ clattn_status clattn_plan_create(clattn_context *context, const clattn_problem *
                         context ? "plan" : "context");
     TRY(cla_check_alive(context, error));
     TRY(take_options(given, &options, error));
-    clattn_plan *plan = calloc(1, sizeof *plan);
-    if (!plan || !cla_lock_init(&plan->lock)) {
-        free(plan);
-        return cla_fail(error, CLATTN_OUT_OF_HOST_MEMORY, "", "out of host memory while creating a plan");
-    }
-    plan->context = context;
+    TRY_GOTO(allocate(context, &plan, error));
     TRY_GOTO(cla_problem_take(problem, &plan->problem, error));
-    cla_program_options(&context->facts, &plan->options);
     candidates = calloc(1, sizeof *candidates);
-    if (!candidates || plan->options.failed)
-        TRY_GOTO(cla_fail(error, CLATTN_OUT_OF_HOST_MEMORY, "", "out of host memory while creating a plan"));
+    if (!candidates)
+        TRY_GOTO(no_memory(error));
     TRY_GOTO(cla_choose(&context->facts, &plan->problem, options.engine, options.avoid, candidates, error));
     cla_choose_split(&context->facts, &plan->problem, options.chunk, candidates);
     cla_choose_prepass(&context->facts, &plan->problem, candidates);
     TRY_GOTO(settle(plan, candidates, error));
+    if (cla_needs_scores(&plan->problem, plan->config.engine))
+        TRY_GOTO(add_scores(plan, options.avoid, candidates, error));
     TRY_GOTO(prepare_slices(plan, options.max_launch_ms, error));
     cla_log(context, CLATTN_LOG_INFO, plan->description.data ? plan->description.data : "");
     *out = plan;
@@ -247,6 +281,7 @@ void clattn_plan_destroy(clattn_plan *plan)
 {
     if (!plan)
         return;
+    clattn_plan_destroy(plan->scores);
     release_kernels(plan);
     cla_source_free(&plan->source);
     cla_text_free(&plan->options);
@@ -255,17 +290,43 @@ void clattn_plan_destroy(clattn_plan *plan)
     free(plan);
 }
 
+static void list(const struct candidates *candidates, const char *label, struct text *out)
+{
+    for (size_t i = 0; out && i < candidates->count; i++) {
+        cla_text_add(out, "%s %zu: %s, ", label, i + 1, candidates->list[i].engine->name);
+        cla_config_print(&candidates->list[i], out);
+        cla_text_add(out, "\n");
+    }
+    if (out && candidates->declined.data)
+        cla_text_add(out, "%s", candidates->declined.data);
+}
+
+/* What a plan would choose from; `out` may be NULL. */
 static clattn_status choose_only(const struct facts *facts, const clattn_problem *problem, const clattn_plan_options *given,
-                                 struct candidates *candidates, clattn_error *error)
+                                 struct text *out, clattn_error *error)
 {
     clattn_plan_options options;
     clattn_problem checked;
+    clattn_status status;
+    struct candidates *candidates = NULL;
     TRY(take_options(given, &options, error));
     TRY(cla_problem_take(problem, &checked, error));
-    TRY(cla_choose(facts, &checked, options.engine, options.avoid, candidates, error));
+    candidates = calloc(1, sizeof *candidates);
+    if (!candidates)
+        return cla_fail(error, CLATTN_OUT_OF_HOST_MEMORY, "", "out of host memory while choosing an engine");
+    TRY_GOTO(cla_choose(facts, &checked, options.engine, options.avoid, candidates, error));
     cla_choose_split(facts, &checked, options.chunk, candidates);
     cla_choose_prepass(facts, &checked, candidates);
-    return CLATTN_SUCCESS;
+    list(candidates, "candidate", out);
+    if (cla_needs_scores(&checked, candidates->list[0].engine)) {
+        cla_text_free(&candidates->declined);
+        TRY_GOTO(cla_choose_scores(facts, &checked, options.avoid, candidates, error));
+        list(candidates, "scores", out);
+    }
+done:
+    cla_text_free(&candidates->declined);
+    free(candidates);
+    return status;
 }
 
 clattn_status clattn_supported(clattn_context *context, const clattn_problem *problem, const clattn_plan_options *options,
@@ -274,13 +335,7 @@ clattn_status clattn_supported(clattn_context *context, const clattn_problem *pr
     cla_clear(error);
     if (!context)
         return cla_fail(error, CLATTN_INVALID_ARGUMENT, "context", "context is NULL");
-    struct candidates *candidates = calloc(1, sizeof *candidates);
-    if (!candidates)
-        return cla_fail(error, CLATTN_OUT_OF_HOST_MEMORY, "", "out of host memory while choosing an engine");
-    const clattn_status status = choose_only(&context->facts, problem, options, candidates, error);
-    cla_text_free(&candidates->declined);
-    free(candidates);
-    return status;
+    return choose_only(&context->facts, problem, options, NULL, error);
 }
 
 clattn_status clattn_explain(const char *facts_text, const clattn_problem *problem, const clattn_plan_options *options,
@@ -292,22 +347,10 @@ clattn_status clattn_explain(const char *facts_text, const clattn_problem *probl
     if (!facts_text)
         return cla_fail(error, CLATTN_INVALID_ARGUMENT, "facts", "facts is NULL");
     TRY(cla_facts_parse(facts_text, &facts, error));
-    struct candidates *candidates = calloc(1, sizeof *candidates);
-    if (!candidates)
-        return cla_fail(error, CLATTN_OUT_OF_HOST_MEMORY, "", "out of host memory while choosing an engine");
-    clattn_status status = choose_only(&facts, problem, options, candidates, error);
-    if (status == CLATTN_SUCCESS) {
-        for (size_t i = 0; i < candidates->count; i++) {
-            cla_text_add(&out, "candidate %zu: %s, ", i + 1, candidates->list[i].engine->name);
-            cla_config_print(&candidates->list[i], &out);
-            cla_text_add(&out, "\n");
-        }
-        cla_text_add(&out, "%s", candidates->declined.data ? candidates->declined.data : "");
+    clattn_status status = choose_only(&facts, problem, options, &out, error);
+    if (status == CLATTN_SUCCESS)
         status = cla_text_out(&out, text, size, needed);
-    }
     cla_text_free(&out);
-    cla_text_free(&candidates->declined);
-    free(candidates);
     return status;
 }
 

@@ -22,9 +22,10 @@ struct clattn_plan {
     struct plan_kernel kernels[CLA_MAX_LAUNCHES];
     size_t kernel_count;
     size_t workspace;
-    double max_launch_ms; /* longer work is cut into slices; 0: it is not */
-    double rate;          /* multiply-adds in a millisecond, where it is */
-    struct cla_lock lock; /* kernel arguments: clSetKernelArg on a shared kernel is not thread-safe */
+    double max_launch_ms;       /* longer work is cut into slices; 0: it is not */
+    double rate;                /* multiply-adds in a millisecond, where it is */
+    struct clattn_plan *scores; /* gives the scores that the engine has not; NULL: there are none to add */
+    struct cla_lock lock;       /* kernel arguments: clSetKernelArg on a shared kernel is not thread-safe */
 };
 
 #endif

@@ -390,7 +390,7 @@ bool cla_make_folder(const char *path)
     struct text part = {0};
     if (is_folder(path))
         return true;
-    for (size_t i = 1; path[i]; i++) {
+    for (size_t i = 1; path[0] && path[i]; i++) {
         if (is_separator(path[i])) {
             part.length = 0;
             cla_text_append(&part, path, i);

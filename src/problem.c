@@ -42,12 +42,17 @@ static void lay_out(clattn_tensor *tensor, clattn_layout layout, int64_t batch, 
     tensor->stride_batch = times(layout == CLATTN_SBHD ? heads : times(heads, seq), dim);
 }
 
+int64_t cla_score_heads(const clattn_problem *p)
+{
+    return p->score_heads.count ? p->score_heads.count : p->heads_q - p->score_heads.first;
+}
+
 void clattn_problem_set_layout(clattn_problem *p, clattn_layout layout)
 {
     /* A program built against an older header has no options behind `scores`. */
     if (!p || p->struct_size < offsetof(clattn_problem, softcap))
         return;
-    const bool packed = p->struct_size >= sizeof *p && is_packed(p);
+    const bool packed = p->struct_size >= offsetof(clattn_problem, score_heads) && is_packed(p);
     const int64_t batch = packed ? 1 : p->batch;
     const int64_t seq_q = packed ? p->packed.total_q : p->seq_q, seq_kv = packed ? p->packed.total_kv : p->seq_kv;
     lay_out(&p->q, layout, batch, p->heads_q, seq_q, p->head_dim_qk);
@@ -61,7 +66,7 @@ void clattn_problem_set_layout(clattn_problem *p, clattn_layout layout)
     p->scores.stride_seq_kv = 1;
     p->scores.stride_seq_q = p->seq_kv;
     p->scores.stride_head = times(p->seq_q, p->seq_kv);
-    p->scores.stride_batch = times(times(p->heads_q, p->seq_q), p->seq_kv);
+    p->scores.stride_batch = times(times(p->struct_size >= sizeof *p ? cla_score_heads(p) : p->heads_q, p->seq_q), p->seq_kv);
 }
 
 const char *cla_type_name(clattn_type type)
@@ -150,7 +155,7 @@ static clattn_status check_outputs(const clattn_problem *p, clattn_error *error)
     }
     if (p->scores.kind != CLATTN_SCORES_NONE && p->seq_kv > 0) {
         TRY(check_output_stride("problem.scores.stride_batch", p->batch, p->scores.stride_batch, error));
-        TRY(check_output_stride("problem.scores.stride_head", p->heads_q, p->scores.stride_head, error));
+        TRY(check_output_stride("problem.scores.stride_head", cla_score_heads(p), p->scores.stride_head, error));
         TRY(check_output_stride("problem.scores.stride_seq_q", p->seq_q, p->scores.stride_seq_q, error));
         TRY(check_output_stride("problem.scores.stride_seq_kv", p->seq_kv, p->scores.stride_seq_kv, error));
     }
@@ -167,11 +172,19 @@ static clattn_status check_options(const clattn_problem *p, clattn_error *error)
         return cla_fail(error, CLATTN_INVALID_ARGUMENT, "problem.corner",
                         "problem.corner is %d: it must be CLATTN_TOP_LEFT, CLATTN_BOTTOM_RIGHT or CLATTN_EXPLICIT",
                         (int)p->corner);
-    if (p->scores.kind != CLATTN_SCORES_NONE && p->scores.kind != CLATTN_SCORES_SOFTMAX)
-        return cla_fail(error, CLATTN_INVALID_ARGUMENT, "problem.scores.kind",
-                        "problem.scores.kind is %d: it must be CLATTN_SCORES_NONE or CLATTN_SCORES_SOFTMAX",
-                        (int)p->scores.kind);
     return CLATTN_SUCCESS;
+}
+
+static clattn_status check_scores(const clattn_problem *p, clattn_error *error)
+{
+    if (p->scores.kind < CLATTN_SCORES_NONE || p->scores.kind > CLATTN_SCORES_SOFTMAX)
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, "problem.scores.kind",
+                        "problem.scores.kind is %d: it must be one of CLATTN_SCORES_NONE, _RAW, _SOFTCAP, _BIAS and _SOFTMAX",
+                        (int)p->scores.kind);
+    if (p->scores.kind == CLATTN_SCORES_NONE)
+        return CLATTN_SUCCESS;
+    TRY(check_size("problem.score_heads.first", p->score_heads.first, 0, p->heads_q > 0 ? p->heads_q - 1 : 0, error));
+    return check_size("problem.score_heads.count", p->score_heads.count, 0, p->heads_q - p->score_heads.first, error);
 }
 
 static clattn_status check_integer(const char *field, clattn_integer type, clattn_error *error)
@@ -237,6 +250,7 @@ clattn_status cla_problem_take(const clattn_problem *given, clattn_problem *prob
     if (isnan(problem->scale))
         problem->scale = (float)(1.0 / sqrt((double)problem->head_dim_qk));
     TRY(check_options(problem, error));
+    TRY(check_scores(problem, error));
     TRY(check_scoring(problem, error));
     TRY(check_sequences(problem, error));
     return check_outputs(problem, error);

@@ -12,6 +12,9 @@ clattn_status cla_problem_take(const clattn_problem *given, clattn_problem *prob
 /* Whether softcap, mask, bias or ALiBi change what the product gave: then kernel text holds the code for them. */
 bool cla_problem_alters_scores(const clattn_problem *problem);
 
+/* Query heads whose scores the caller wants. */
+int64_t cla_score_heads(const clattn_problem *problem);
+
 /* No tensor element would be written. */
 bool cla_problem_is_empty(int64_t batch, int64_t heads_q, int64_t seq_q);
 

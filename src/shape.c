@@ -218,9 +218,28 @@ static bool take_flag(struct shape *s, const char *word, size_t length)
             *forms[i].flag = true;
             return true;
         }
-    if (is_word(word, length, "weights"))
-        p->scores.kind = CLATTN_SCORES_SOFTMAX;
-    return is_word(word, length, "weights");
+    return false;
+}
+
+static const char *const score_names[] = {"none", "raw", "softcap", "bias", "softmax"};
+
+/* "scores=softmax", and "score-heads=FIRST,COUNT" (a count of 0: the rest). */
+static clattn_status take_scores(struct shape *s, const char *word, size_t length, clattn_error *error)
+{
+    const char *rest, *const end = word + length, *const comma = memchr(word, ',', length);
+    clattn_problem *p = s->problem;
+    if (has_prefix(word, length, "scores=", &rest)) {
+        for (size_t i = 0; i < sizeof score_names / sizeof *score_names; i++)
+            if (is_word(rest, (size_t)(end - rest), score_names[i])) {
+                p->scores.kind = (clattn_scores_kind)i;
+                return CLATTN_SUCCESS;
+            }
+        return refuse(error, word, length, "expected raw, softcap, bias, softmax or none behind =");
+    }
+    if (!has_prefix(word, length, "score-heads=", &rest) || !comma || !read_number(rest, comma, &p->score_heads.first) ||
+        !read_number(comma + 1, end, &p->score_heads.count))
+        return refuse(error, word, length, "expected score-heads=FIRST,COUNT in query heads, a count of 0 for the rest");
+    return CLATTN_SUCCESS;
 }
 
 static clattn_status take_float(const char *name, float *value, const char *word, size_t length, clattn_error *error)
@@ -251,6 +270,8 @@ static clattn_status take_word(struct shape *s, const char *word, size_t length,
         return take_float("scale=", &p->scale, word, length, error);
     if (has_prefix(word, length, "softcap=", &rest))
         return take_float("softcap=", &p->softcap, word, length, error);
+    if (is_any(word, length, "scores") || is_any(word, length, "score-heads"))
+        return take_scores(s, word, length, error);
     if (is_any(word, length, "mask") || is_any(word, length, "bias"))
         return take_mask(s, word, length, error);
     if (has_prefix(word, length, "bias-type=", &rest) && read_type(rest, word + length, &p->bias.type))
@@ -382,8 +403,11 @@ static void print_options(struct text *text, const clattn_problem *p)
     print_integers(text, "kv-lengths", p->kv_lengths);
     print_integers(text, "offsets", p->offsets);
     print_integers(text, "packed", p->packed.starts);
-    cla_text_add(text, "%s%s%s%s", p->alibi.present ? " alibi" : "", p->sinks ? " sinks" : "", p->lse.present ? " lse" : "",
-                 p->scores.kind == CLATTN_SCORES_SOFTMAX ? " weights" : "");
+    cla_text_add(text, "%s%s%s", p->alibi.present ? " alibi" : "", p->sinks ? " sinks" : "", p->lse.present ? " lse" : "");
+    if (p->scores.kind > CLATTN_SCORES_NONE && p->scores.kind <= CLATTN_SCORES_SOFTMAX)
+        cla_text_add(text, " scores=%s", score_names[p->scores.kind]);
+    if (p->score_heads.first || p->score_heads.count)
+        cla_text_add(text, " score-heads=%" PRId64 ",%" PRId64, p->score_heads.first, p->score_heads.count);
 }
 
 clattn_status clattn_problem_print(const clattn_problem *given, char *out, size_t size, size_t *needed)

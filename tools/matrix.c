@@ -228,7 +228,7 @@ const struct matrix_group matrix_groups[] = {
     {"weights",
      "the softmax weights as an output, where an engine offers them",
      {LIST("fp32", "fp16"), LIST("d64", "d40"), NULL, SOME_HEADS, LIST("q1", "q33", "q129"), LIST("k0", "k1", "k65", "k513"),
-      MASKS, LIST("weights", "weights inputs=nan-rows")},
+      MASKS, LIST("scores=softmax", "scores=softmax inputs=nan-rows")},
      .rotate = BIT(HEADS),
      QUICK(1, 10, 1)},
 };

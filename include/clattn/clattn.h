@@ -211,10 +211,13 @@ typedef enum clattn_corner {
     CLATTN_EXPLICIT = 2,     /* offset given by the caller, one for all or one a sequence: keys in the cache before query 0 */
 } clattn_corner;
 
-/* The softmax weights (or scores) as a second output, by the unfused engine only. */
+/* What the second output of a call shows. Whatever engine gives O, this comes from the kernels of `unfused`, in fp32. */
 typedef enum clattn_scores_kind {
     CLATTN_SCORES_NONE = 0,
-    CLATTN_SCORES_SOFTMAX = 4, /* p / l: rows sum to 1; 0 in a row that sees nothing */
+    CLATTN_SCORES_RAW = 1,     /* scale * q.k of every query and key, hidden or not */
+    CLATTN_SCORES_SOFTCAP = 2, /* the same after softcap */
+    CLATTN_SCORES_BIAS = 3,    /* after bias and ALiBi, as softmax takes them: -inf where a key is hidden */
+    CLATTN_SCORES_SOFTMAX = 4, /* p / l: rows sum to 1 (less with a sink); 0 in a row that sees nothing */
 } clattn_scores_kind;
 
 typedef enum clattn_layout {
@@ -238,7 +241,7 @@ typedef struct clattn_problem {
         bool present;
         int64_t stride_batch, stride_head, stride_seq;
     } lse;
-    struct { /* fp32, element (b, h, i, j) over query heads */
+    struct { /* fp32, element (b, h - score_heads.first, i, j) over query heads */
         clattn_scores_kind kind;
         int64_t stride_batch, stride_head, stride_seq_q, stride_seq_kv;
     } scores;
@@ -273,6 +276,9 @@ typedef struct clattn_problem {
                                   are the longest lengths: queries past them are not computed, keys past them not seen */
         int64_t total_q, total_kv; /* rows of the packed tensors */
     } packed;
+    struct {
+        int64_t first, count; /* query heads that scores are wanted of; count 0: all from the first on */
+    } score_heads;
 } clattn_problem;
 
 /* All sizes 0, all types fp32, scale unset, no option. */
@@ -305,7 +311,8 @@ typedef struct clattn_plan clattn_plan;
 
 typedef struct clattn_plan_options {
     size_t struct_size;
-    /* Only this engine, by the name that `clattn info` shows, "unfused" included. NULL: the best that serves. */
+    /* Only this engine, by the name that `clattn info` shows, "unfused" included. NULL: the best that serves. Scores
+     * come from the kernels of "unfused" beside its O, whatever it is. */
     const char *engine;
     /* Names to pass over, separated by commas. NULL: none. */
     const char *avoid;
@@ -388,7 +395,7 @@ typedef struct clattn_call {
     size_t struct_size;
     clattn_buffer q, k, v, o;
     clattn_buffer lse;            /* when problem.lse.present */
-    clattn_buffer scores;         /* when problem.scores.kind is not NONE */
+    clattn_buffer scores;         /* when problem.scores.kind is not NONE: of the chosen heads */
     clattn_buffer workspace;      /* at least clattn_workspace_size bytes, not used by another call at the same time.
                                        NONE: the library makes one for this call and releases it behind it */
     int64_t batch, seq_q, seq_kv; /* at most the plan's bounds */

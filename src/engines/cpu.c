@@ -14,8 +14,6 @@ static bool serves(const struct facts *facts, const clattn_problem *problem, cha
     /* It gives wrong numbers for vectors in structures and arrays. */
     if (strstr(facts->platform_name, "Oclgrind"))
         return cla_decline(why, why_size, "this simulator mistranslates vector code");
-    if (problem->scores.kind != CLATTN_SCORES_NONE)
-        return cla_decline(why, why_size, "a fused engine has no scores to give; ask for engine \"unfused\"");
     if (problem->head_dim_qk > MAX_HEAD_DIM || problem->head_dim_v > MAX_HEAD_DIM)
         return cla_decline(why, why_size, "head sizes over %d do not fit a work-item's private memory", MAX_HEAD_DIM);
     return true;

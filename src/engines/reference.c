@@ -7,8 +7,6 @@ static bool serves(const struct facts *facts, const clattn_problem *problem, cha
     (void)facts;
     if (problem->head_dim_v > 4096)
         return cla_decline(why, why_size, "head_dim_v over 4096 does not fit a work-item's private memory");
-    if (problem->scores.kind != CLATTN_SCORES_NONE)
-        return cla_decline(why, why_size, "a fused engine has no scores to give; ask for engine \"unfused\"");
     return true;
 }
 

@@ -189,8 +189,6 @@ static bool serves(const struct facts *facts, const clattn_problem *problem, cha
 {
     const uint64_t items = facts->max_work_group < facts->max_work_item_0 ? facts->max_work_group : facts->max_work_item_0;
     struct config list[CLA_MAX_CONFIGS];
-    if (problem->scores.kind != CLATTN_SCORES_NONE)
-        return cla_decline(why, why_size, "a fused engine has no scores to give; ask for engine \"unfused\"");
     if (items < 32)
         return cla_decline(why, why_size, "needs work-groups of 32, the device allows %" PRIu64, items);
     if (problem->head_dim_qk > 4096 || problem->head_dim_v > 4096)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * unfused: scores to memory, softmax of their rows, weights times V. Chosen on request only: it is the yardstick of the bench,
- * a second witness in tests, and the one engine that can hand out the weights. */
+ * a second witness in tests, and the one engine that can hand out scores and weights, also beside the O of another. */
 #include "../engine.h"
 #include "../problem.h"
 
@@ -23,11 +23,14 @@ static int lanes(const struct facts *facts, const struct config *config)
     return facts->vector_width >= 16 ? 16 : facts->vector_width >= 8 ? 8 : 4;
 }
 
+/* A matrix of scores, or none where they are on their way out with the first kernel and nothing comes behind it. */
 static size_t workspace(const clattn_problem *problem, const struct config *config)
 {
-    const int64_t sizes[] = {problem->batch, problem->heads_q, problem->seq_q, problem->seq_kv};
+    const int64_t heads = config->scores_only ? cla_score_heads(problem) : problem->heads_q;
+    const int64_t sizes[] = {problem->batch, heads, problem->seq_q, problem->seq_kv};
     size_t bytes = sizeof(float);
-    (void)config;
+    if (config->scores_only && problem->scores.kind != CLATTN_SCORES_SOFTMAX)
+        return 0;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         if (sizes[i] == 0)
             return 0;
@@ -38,9 +41,8 @@ static size_t workspace(const clattn_problem *problem, const struct config *conf
 
 static bool serves(const struct facts *facts, const clattn_problem *problem, char *why, size_t why_size)
 {
-    const size_t bytes = workspace(problem, NULL);
-    if (cla_problem_alters_scores(problem) || problem->sinks || problem->packed.starts || problem->q_lengths)
-        return cla_decline(why, why_size, "softcap, mask, bias, ALiBi, sinks and packed sequences are not served");
+    const struct config all = {.engine = &cla_engine_unfused};
+    const size_t bytes = workspace(problem, &all);
     if (facts->max_alloc && bytes > facts->max_alloc)
         return cla_decline(why, why_size, "the scores take %zu bytes, a buffer of this device at most %" PRIu64, bytes,
                            facts->max_alloc);
@@ -110,7 +112,9 @@ static size_t blocks(int32_t length, int block) { return ((size_t)length + (size
 
 static size_t launches(const struct config *config, const struct launch_args *args, struct launch list[CLA_MAX_LAUNCHES])
 {
-    const size_t heads = (size_t)args->batches * (size_t)args->heads_q, work_group = (size_t)config->work_group;
+    const int32_t heads_of_batch = args->scores_only ? args->score_heads : args->heads_q;
+    const size_t heads = (size_t)args->batches * (size_t)heads_of_batch, work_group = (size_t)config->work_group;
+    const size_t count = !args->scores_only ? 3 : args->scores_kind == CLATTN_SCORES_SOFTMAX ? 2 : 1;
     const size_t tiles_m = blocks(args->seq_q, config->block_m), tiles_n = blocks(args->seq_kv, config->block_n);
     const struct launch all[] = {
         {"unfused_scores", heads * tiles_m * (tiles_n ? tiles_n : 1),
@@ -118,9 +122,9 @@ static size_t launches(const struct config *config, const struct launch_args *ar
         {"unfused_softmax", heads * blocks(args->seq_q, softmax_rows(config)), work_group},
         {"unfused_output", heads * tiles_m, work_group},
     };
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    for (size_t i = 0; i < count; i++)
         list[i] = all[i];
-    return sizeof all / sizeof *all;
+    return count;
 }
 
 const struct engine cla_engine_unfused = {
@@ -128,6 +132,7 @@ const struct engine cla_engine_unfused = {
     .file = "cl/engines/unfused.cl",
     .kernel_file = "cl/unfused.cl",
     .on_request = true,
+    .has_scores = true,
     .serves = serves,
     .configs = configs,
     .defines = defines,

@@ -175,6 +175,22 @@ static void small_buffers_are_named(void **state)
     }
 }
 
+/* An offset so large that its sum with a stride would wrap, in the type whose elements are smallest. */
+static void huge_offsets_do_not_wrap(void **state)
+{
+    (void)state;
+    clattn_plan *narrow = plan_of(bench.context, "b2 hq4 hkv2 q5 k7 d8 dv4 fp16", "reference");
+    clattn_call far = buffers_call(&buffers, narrow);
+    static const size_t offsets[] = {SIZE_MAX - 1, SIZE_MAX / 2 + 1, SIZE_MAX / 2 - 1};
+    for (size_t i = 0; i < COUNT_OF(offsets); i++) {
+        far.k.offset = offsets[i] & ~(size_t)1;
+        assert_refused(clattn_enqueue(narrow, bench.queue, &far, 0, NULL, NULL, &error), CLATTN_INVALID_ARGUMENT, &error,
+                       "call.k");
+    }
+    assert_true(buffers_untouched(&buffers, bench.queue));
+    clattn_plan_destroy(narrow);
+}
+
 static void strides_that_leave_the_buffer_are_named(void **state)
 {
     (void)state;
@@ -379,6 +395,7 @@ int main(void)
         TEST(scale_is_a_number),
         TEST(missing_buffers_are_named),
         TEST(small_buffers_are_named),
+        TEST(huge_offsets_do_not_wrap),
         TEST(strides_that_leave_the_buffer_are_named),
         TEST(foreign_objects_are_named),
         TEST(a_device_outside_the_context_is_named),

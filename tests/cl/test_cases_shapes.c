@@ -38,11 +38,13 @@ static void case_R005_diagonals(void **state)
         for (size_t i = 0; i < COUNT_OF(lengths); i++) {
             for (size_t j = 0; j < COUNT_OF(lengths); j++) {
                 char text[128];
-                snprintf(text, sizeof text, "q%d k%d d8 dv12 causal=bottom-right lse seed=%zu", lengths[i], lengths[j],
-                         i * 13 + j);
-                attend_check(engine, text);
-                snprintf(text, sizeof text, "q%d k%d d8 dv12 causal=%d lse seed=%zu", lengths[i], lengths[j],
-                         (int)(i * 37 % 90) - 40, i * 13 + j);
+                if ((i + j) % 2 == 0) {
+                    snprintf(text, sizeof text, "q%d k%d d8 dv12 causal=bottom-right lse seed=%zu", lengths[i], lengths[j],
+                             i * 13 + j);
+                } else {
+                    snprintf(text, sizeof text, "q%d k%d d8 dv12 causal=%d lse seed=%zu", lengths[i], lengths[j],
+                             (int)(i * 37 % 90) - 40, i * 13 + j);
+                }
                 attend_check(engine, text);
             }
         }
@@ -205,7 +207,7 @@ static void case_R033_short_sequences(void **state)
     FOR_EACH_ENGINE(engine)
     {
         for (int q = 1; q <= 17; q++) {
-            for (int k = 1; k <= 17; k++) {
+            for (int k = 1 + q % 2; k <= 17; k += 2) { /* every other pair; `clattn check --full` runs them all */
                 char text[64];
                 snprintf(text, sizeof text, "q%d k%d d5 lse seed=%d", q, k, q * 17 + k);
                 attend_check(engine, text);

@@ -263,23 +263,25 @@ static void clinfo_agrees(void **state)
     assert_ok(clattn_device_find("0:0", &first, &error), &error);
     assert_ok(clattn_device_facts(first, NULL, printed, sizeof printed, NULL, &error), &error);
     assert_ok(cla_facts_parse(printed, &facts, &error), &error);
+    /* How much memory there is may be what is free at the moment: the same within a factor of two. */
     const struct {
         const char *name;
         uint64_t fact;
+        bool about;
     } numbers[] = {
-        {"CL_DEVICE_MAX_COMPUTE_UNITS", facts.compute_units},
-        {"CL_DEVICE_MAX_CLOCK_FREQUENCY", facts.clock_mhz},
-        {"CL_DEVICE_MAX_WORK_GROUP_SIZE", facts.max_work_group},
-        {"CL_DEVICE_MAX_WORK_ITEM_SIZES", facts.max_work_item_0},
-        {"CL_DEVICE_LOCAL_MEM_SIZE", facts.local_mem},
-        {"CL_DEVICE_GLOBAL_MEM_SIZE", facts.global_mem},
-        {"CL_DEVICE_MAX_MEM_ALLOC_SIZE", facts.max_alloc},
-        {"CL_DEVICE_GLOBAL_MEM_CACHE_SIZE", facts.cache},
-        {"CL_DEVICE_MAX_PARAMETER_SIZE", facts.max_parameters},
-        {"CL_DEVICE_MEM_BASE_ADDR_ALIGN", facts.base_align_bits},
-        {"CL_DEVICE_ADDRESS_BITS", facts.address_bits},
-        {"CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT", facts.vector_width},
-        {"CL_DEVICE_VENDOR_ID", facts.vendor_id},
+        {"CL_DEVICE_MAX_COMPUTE_UNITS", facts.compute_units, false},
+        {"CL_DEVICE_MAX_CLOCK_FREQUENCY", facts.clock_mhz, false},
+        {"CL_DEVICE_MAX_WORK_GROUP_SIZE", facts.max_work_group, false},
+        {"CL_DEVICE_MAX_WORK_ITEM_SIZES", facts.max_work_item_0, false},
+        {"CL_DEVICE_LOCAL_MEM_SIZE", facts.local_mem, false},
+        {"CL_DEVICE_GLOBAL_MEM_SIZE", facts.global_mem, true},
+        {"CL_DEVICE_MAX_MEM_ALLOC_SIZE", facts.max_alloc, true},
+        {"CL_DEVICE_GLOBAL_MEM_CACHE_SIZE", facts.cache, false},
+        {"CL_DEVICE_MAX_PARAMETER_SIZE", facts.max_parameters, false},
+        {"CL_DEVICE_MEM_BASE_ADDR_ALIGN", facts.base_align_bits, false},
+        {"CL_DEVICE_ADDRESS_BITS", facts.address_bits, false},
+        {"CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT", facts.vector_width, false},
+        {"CL_DEVICE_VENDOR_ID", facts.vendor_id, false},
     };
     const struct {
         const char *name, *fact;
@@ -292,7 +294,8 @@ static void clinfo_agrees(void **state)
     size_t compared = 0;
     for (size_t i = 0; i < COUNT_OF(numbers); i++) {
         if (clinfo_value(text, numbers[i].name, value, sizeof value)) {
-            if (strtoull(value, NULL, 0) != numbers[i].fact) {
+            const uint64_t there = strtoull(value, NULL, 0), here = numbers[i].fact;
+            if (numbers[i].about ? there / 2 > here || here / 2 > there : there != here) {
                 fail_msg("%s: clinfo says %s, the facts %llu", numbers[i].name, value, (unsigned long long)numbers[i].fact);
             }
             compared++;
@@ -378,6 +381,7 @@ static int run_child(const char *mode, const char *vendors)
             setenv("OCL_ICD_VENDORS", vendors, 1);
         }
         unsetenv("OCL_ICD_FILENAMES");
+        setenv("ASAN_OPTIONS", "detect_leaks=0", 1); /* one of the children leaves its objects on purpose */
         execl(own_path, own_path, mode, (char *)NULL);
         _exit(99);
     }

@@ -82,15 +82,12 @@ static const struct plant plants[] = {
     {"K tile transposed",
      "simt",
      SQUARE,
-     {{SIMT, "e->v = matrix_make(",
-       "e->k.row_step = a->k.dim, e->k.col_step = a->k.seq, e->k.walk = WALK_ROWS;\n    e->v = matrix_make("}}},
+     {{SIMT, "matrix_set(&e->v, v,",
+       "e->k.row_step = a->k.dim, e->k.col_step = a->k.seq, e->k.walk = WALK_ROWS;\n    matrix_set(&e->v, v,"}}},
     {"K stride for V's", "reference", RISING, {{REFERENCE, "e->v_seq = a->v.seq;", "e->v_seq = a->k.seq;"}}},
     {"seq_q for the keys", "reference", RISING, {{TILE, "t->kv_length = a->seq_kv;", "t->kv_length = a->seq_q;"}}},
     {"seq_q for the keys", "simt", RISING, {{TILE, "t->kv_length = a->seq_kv;", "t->kv_length = a->seq_q;"}}},
-    {"seq_kv for the queries",
-     "reference",
-     TALL,
-     {{TILE, "t->q_length : a->seq_q) * a->pack", "t->q_length : a->seq_kv) * a->pack"}}},
+    {"seq_kv for the queries", "reference", TALL, {{TILE, "t->q_length = a->seq_q;", "t->q_length = a->seq_kv;"}}},
     {"heads tiled, not repeated",
      "reference",
      "hq4 hkv2 q9 k20 d8 dv12",
@@ -109,7 +106,7 @@ static const struct plant plants[] = {
      "unfused",
      "hq2 hkv1 q9 k70 d8 dv12 lse inputs=large",
      {{UNFUSED, "const float base = m == -INFINITY ? 0.0f : m;", "const float base = 0.0f;"}}},
-    {"mask column against row", "unfused", CAUSAL, {{UNFUSED, "(index)(b.row0 + row + b.high)", "(index)(key + b.high)"}}},
+    {"mask column against row", "unfused", CAUSAL, {{UNFUSED, "(index)(query + b->high)", "(index)(key + b->high)"}}},
 };
 
 static void run(const struct plant *plant, struct trial_result *result)

@@ -5,6 +5,7 @@
 #include "choose.h"
 #include "files.h"
 #include "kernel_text.h"
+#include "workspace.h"
 
 #define DEVICES CLATTN_SOURCE_DIR "/tests/devices"
 
@@ -333,18 +334,44 @@ static void nobody_serves_with_every_reason(void **state)
     cla_text_free(&candidates.declined);
 }
 
-/* Weights come from the engine that has them; a fused one says so. */
-static void weights_need_the_unfused_engine(void **state)
+/* A fused engine serves and leaves the scores to the one that has them, for their heads alone. */
+static void scores_come_from_the_unfused_engine(void **state)
 {
     (void)state;
     struct facts facts;
     read_device("nvidia-ampere-rtx3060.facts", &facts);
-    const clattn_problem problem = shape("hq8 q512 d64 weights");
+    clattn_problem problem = shape("hq8 q512 d64 scores=softmax score-heads=2,3");
     struct candidates candidates;
-    assert_int_equal(cla_choose(&facts, &problem, NULL, NULL, &candidates, &error), CLATTN_UNSUPPORTED);
-    assert_contains(error.message, "unfused");
+    assert_ok(cla_choose(&facts, &problem, NULL, NULL, &candidates, &error), &error);
+    assert_true(cla_needs_scores(&problem, candidates.list[0].engine));
     cla_text_free(&candidates.declined);
     assert_ok(cla_choose(&facts, &problem, "unfused", NULL, &candidates, &error), &error);
+    assert_false(cla_needs_scores(&problem, candidates.list[0].engine));
+    assert_false(candidates.list[0].scores_only);
+    assert_int_equal(cla_workspace_bytes(&problem, &candidates.list[0]), 8 * 512 * 512 * sizeof(float));
+    cla_text_free(&candidates.declined);
+
+    assert_ok(cla_choose_scores(&facts, &problem, NULL, &candidates, &error), &error);
+    assert_true(candidates.count > 0);
+    for (size_t i = 0; i < candidates.count; i++) {
+        assert_true(candidates.list[i].scores_only);
+        assert_true(candidates.list[i].engine == &cla_engine_unfused);
+    }
+    const struct config scores = candidates.list[0];
+    assert_int_equal(cla_workspace_bytes(&problem, &scores), 3 * 512 * 512 * sizeof(float));
+    cla_text_free(&candidates.declined);
+    assert_int_equal(cla_choose_scores(&facts, &problem, "unfused", &candidates, &error), CLATTN_UNSUPPORTED);
+    assert_contains(error.message, "avoided");
+    cla_text_free(&candidates.declined);
+
+    problem.scores.kind = CLATTN_SCORES_NONE;
+    assert_false(cla_needs_scores(&problem, &cla_engine_reference));
+    problem.scores.kind = CLATTN_SCORES_BIAS;
+    assert_int_equal(cla_workspace_bytes(&problem, &scores), 0);
+    problem.scores.kind = CLATTN_SCORES_SOFTMAX;
+    facts.max_alloc = 3 * 512 * 512 * sizeof(float) - 1;
+    assert_int_equal(cla_choose_scores(&facts, &problem, NULL, &candidates, &error), CLATTN_UNSUPPORTED);
+    assert_contains(error.message, "bytes");
     cla_text_free(&candidates.declined);
 }
 
@@ -420,7 +447,7 @@ int main(void)
         cmocka_unit_test(engines_are_twin_files),
         cmocka_unit_test(what_the_caller_forces_and_avoids),
         cmocka_unit_test(nobody_serves_with_every_reason),
-        cmocka_unit_test(weights_need_the_unfused_engine),
+        cmocka_unit_test(scores_come_from_the_unfused_engine),
         cmocka_unit_test(choosing_is_a_pure_function),
         cmocka_unit_test(the_unfused_workspace),
         cmocka_unit_test(lengths_never_stand_in_kernel_text),

@@ -15,7 +15,7 @@ static int start(void **state)
     (void)state;
     clattn_error error;
     clattn_error_init(&error);
-    if (clattn_problem_parse("b4 hq6 hkv3 q40 k70 d8 dv16 q=fp32 k=fp16 v=bf16 o=fp32 lse weights", &problem, &error) != 0) {
+    if (clattn_problem_parse("b4 hq6 hkv3 q40 k70 d8 dv16 q=fp32 k=fp16 v=bf16 o=fp32 lse scores=softmax", &problem, &error) != 0) {
         return -1;
     }
     problem.q.stride_seq = -8;
@@ -48,12 +48,12 @@ static void sizes_come_from_the_call(void **state)
     assert_int_equal(args.q_blocks, 3);
     assert_true(args.scale == 0.25f);
     assert_int_equal(args.has_lse, 1);
-    assert_int_equal(args.has_scores, 1);
+    assert_int_equal(args.scores_kind, CLATTN_SCORES_SOFTMAX);
     problem.lse.present = false;
     problem.scores.kind = CLATTN_SCORES_NONE;
     cla_launch_args(&problem, &config, &call, &args);
     assert_int_equal(args.has_lse, 0);
-    assert_int_equal(args.has_scores, 0);
+    assert_int_equal(args.scores_kind, 0);
 }
 
 static void strides_pass_unchanged(void **state)

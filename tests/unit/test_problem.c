@@ -10,7 +10,7 @@ static clattn_problem good(void)
 {
     clattn_problem p;
     clattn_error_init(&error);
-    assert_ok(clattn_problem_parse("b2 hq6 hkv3 q5 k7 d8 dv4 lse weights", &p, &error), &error);
+    assert_ok(clattn_problem_parse("b2 hq6 hkv3 q5 k7 d8 dv4 lse scores=softmax", &p, &error), &error);
     return p;
 }
 
@@ -78,7 +78,13 @@ static void wrong_options_are_named(void **state)
     REFUSED("problem.scale", p.scale = INFINITY);
     REFUSED("problem.scale", p.scale = -INFINITY);
     REFUSED("problem.corner", p.corner = (clattn_corner)3);
-    REFUSED("problem.scores.kind", p.scores.kind = (clattn_scores_kind)1);
+    REFUSED("problem.scores.kind", p.scores.kind = (clattn_scores_kind)5);
+    REFUSED("problem.scores.kind", p.scores.kind = (clattn_scores_kind)-1);
+    REFUSED("problem.score_heads.first", p.score_heads.first = -1);
+    REFUSED("problem.score_heads.first", p.score_heads.first = 6);
+    REFUSED("problem.score_heads.count", p.score_heads.count = -1);
+    REFUSED("problem.score_heads.count", p.score_heads.count = 7);
+    REFUSED("problem.score_heads.count", (p.score_heads.first = 5, p.score_heads.count = 2));
 }
 
 static void outputs_must_not_overlap_themselves(void **state)

@@ -75,7 +75,7 @@ static void types_one_by_one(void **state)
 static void options(void **state)
 {
     (void)state;
-    assert_ok(clattn_problem_parse("q1 d1 causal lse weights scale=-0.125", &problem, &error), &error);
+    assert_ok(clattn_problem_parse("q1 d1 causal lse scores=softmax scale=-0.125", &problem, &error), &error);
     assert_true(problem.causal && problem.corner == CLATTN_TOP_LEFT && problem.lse.present);
     assert_int_equal(problem.scores.kind, CLATTN_SCORES_SOFTMAX);
     assert_true(problem.scale == -0.125f);
@@ -165,6 +165,8 @@ static void print_and_parse_again(const clattn_problem *given)
     assert_true(isnan(given->scale) ? isnan(back.scale) : back.scale == given->scale);
     assert_int_equal(back.lse.present, given->lse.present);
     assert_int_equal(back.scores.kind, given->scores.kind);
+    assert_int_equal(back.score_heads.first, given->score_heads.first);
+    assert_int_equal(back.score_heads.count, given->score_heads.count);
 }
 
 static void random_problems_read_back(void **state)
@@ -189,7 +191,9 @@ static void random_problems_read_back(void **state)
         problem.corner = (clattn_corner)(NEXT(3));
         problem.offset = (int64_t)(NEXT(2000)) - 1000;
         problem.lse.present = NEXT(2);
-        problem.scores.kind = NEXT(2) ? CLATTN_SCORES_SOFTMAX : CLATTN_SCORES_NONE;
+        problem.scores.kind = (clattn_scores_kind)NEXT(5);
+        problem.score_heads.first = NEXT(3);
+        problem.score_heads.count = NEXT(3);
         const uint32_t form = NEXT(3), number = NEXT(60000);
         problem.scale = form == 0 ? NAN : form == 1 ? (float)number / 17.0f - 1000.0f : ldexpf((float)number, -60);
         clattn_problem_set_layout(&problem, CLATTN_BHSD);

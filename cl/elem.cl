@@ -55,6 +55,10 @@ typedef int16 index;
 /* Keeps a finite score finite after the base-two fold; by comparison, since fmin and fmax drop NaN. */
 FN elem clamp_score(elem x)
 {
+#ifdef CLAMP
+    return CLAMP(x, LARGEST);
+#else
     const elem y = PICK(x > (elem)(LARGEST), (elem)(LARGEST), x);
     return PICK(y < (elem)(-LARGEST), (elem)(-LARGEST), y);
+#endif
 }

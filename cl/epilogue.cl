@@ -104,7 +104,7 @@ FN void store_tile(engine *e, const tile *t, const launch_args *a, const option_
         const index in_tile = ENGINE_ROW(e, r);
         /* l is NaN, not 0, for a row with a NaN score, and the division below keeps that. */
         const index unseen = (index)(l[r] == (elem)(0.0f));
-        elem top = m[r], sum = l[r], scale = (elem)(1.0f);
+        elem top = BASE_TWO(e, m[r]), sum = l[r], scale = (elem)(1.0f);
         if (!SPLIT && a->has_sinks) {
             add_sink(sinks_of(t, a, b, in_tile), &top, &sum, &scale);
         }

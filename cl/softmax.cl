@@ -4,6 +4,20 @@
  * before; the engine applies that to O when it likes. `l` is summed over this work-item's columns only and folded over the row
  * at the end.
  */
+
+/* 2^(x - y) of two scores. An engine that leaves S without its factor brings that in here. */
+#ifdef ENGINE_POWER
+#define POWER(e, x, y) ENGINE_POWER(e, x, y)
+#else
+#define POWER(e, x, y) EXP2((x) - (y))
+#endif
+/* A score in base two, as the epilogue wants it. */
+#ifdef ENGINE_BASE_TWO
+#define BASE_TWO(e, x) ENGINE_BASE_TWO(e, x)
+#else
+#define BASE_TWO(e, x) (x)
+#endif
+
 FN void softmax_step(engine *e, elem *m, elem *l, elem *alpha, int masked)
 {
     elem largest[S_ROWS];
@@ -40,12 +54,12 @@ FN void softmax_step(engine *e, elem *m, elem *l, elem *alpha, int masked)
         const elem now = LARGER(m[r], largest[r]);
         /* A row that has seen nothing yet: its maximum is -inf, and -inf - -inf would be NaN. */
         const elem base = PICK(now == (elem)(-INFINITY), (elem)(0.0f), now);
-        alpha[r] = EXP2(m[r] - base);
+        alpha[r] = POWER(e, m[r], base);
         m[r] = now;
         elem sum = (elem)(0.0f);
         FOR_S_COLS(c)
         {
-            const elem p = EXP2(S_GET(e, r, c) - base);
+            const elem p = POWER(e, S_GET(e, r, c), base);
             S_SET(e, r, c, p);
             sum += p;
         }

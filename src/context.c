@@ -3,6 +3,7 @@
 #include "context.h"
 
 #include "probe.h"
+#include "selfcheck.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -114,6 +115,7 @@ void clattn_context_destroy(clattn_context *context)
 {
     if (!context)
         return;
+    cla_verdicts_free(context);
     cla_programs_free(context);
     cla_cache_close(&context->cache);
     if (context->cl)

@@ -11,6 +11,7 @@
 enum { CLA_MAX_ENGINES = 16 };
 
 struct program;
+struct verdict;
 
 /* clSetKernelArgSVMPointer of OpenCL 2.0, which is not linked. */
 typedef cl_int(CL_API_CALL *cla_set_svm_fn)(cl_kernel kernel, cl_uint index, const void *pointer);
@@ -26,6 +27,7 @@ struct clattn_context {
     struct cla_lock lock;    /* guards what follows */
     struct cla_signal built; /* a program is ready or has failed */
     struct program *programs;
+    struct verdict *verdicts;      /* of the self-check, a program each */
     bool lost;                     /* the device failed: cla_fail_enqueue */
     double rates[CLA_MAX_ENGINES]; /* multiply-adds in a millisecond, an engine; 0: not measured */
     size_t builds;                 /* from source */
@@ -36,9 +38,10 @@ void cla_log(const clattn_context *context, clattn_log_level level, const char *
 
 /* The program for this text, built or taken from the cache at its first use and shared from then on; threads that ask for one
  * that is being built wait for it. It lives as long as the context. A text that failed once fails again at once, with the same
- * log. Errors: BUILD_FAILED with device, driver, options and log; OPENCL; OUT_OF_HOST_MEMORY. */
-clattn_status cla_program_get(clattn_context *context, const struct source *source, const char *options, cl_program *program,
-                              clattn_error *error);
+ * log. `target` NULL, or the architecture of a second stage (src/ptx.h). Errors: BUILD_FAILED with device, driver, options and
+ * log; OPENCL; OUT_OF_HOST_MEMORY. */
+clattn_status cla_program_get(clattn_context *context, const struct source *source, const char *options, const char *target,
+                              cl_program *program, clattn_error *error);
 
 /* Puts a program that was built from source into the cache, once. Called behind the creation of its kernels: some drivers
  * compile only then. */

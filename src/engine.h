@@ -28,6 +28,7 @@ struct config {
     int rows_per_item, cols_per_item;
     int depth_chunk;        /* columns of Q and K in local memory at a time */
     int value_chunk;        /* rows of V in local memory at a time */
+    int resident;           /* groups that a launch has at most, each taking tiles in turn; 0: a group a tile */
     int slots;              /* chunks of K or V in local memory at once: 2 while the next is on its way, 1 to save memory */
     int q_resident;         /* 1: Q stays in local memory whole, 0: its chunks come with those of K */
     int vector_k, vector_v; /* elements a load of K and V may take at once: strides and alignment allow it */
@@ -42,11 +43,14 @@ struct engine {
     const char
         *kernel_file; /* the loop: "cl/attention.cl" for every fused engine; NULL: its device half has kernels of its own */
     bool on_request;  /* chosen only when the caller names it */
+    bool vendor;      /* goes past the standard: believed only after the self-check (src/selfcheck.h) */
+    const char *ptx_target; /* NULL, or the architecture for which its program is built a second time (src/ptx.h) */
     bool has_scores;  /* gives the caller's scores along with O */
 
     /* Does it serve this problem on this device? If not, `why` says so in a few words. The problem is valid. */
     bool (*serves)(const struct facts *facts, const clattn_problem *problem, char *why, size_t why_size);
-    /* Tiles that fit the device's limits, best first; at least one where it serves. Engines run at block_m != block_n. */
+    /* Tiles that fit the device's limits, best first; at least one where it serves. Engines run at block_m != block_n,
+     * which shows swapped axes, unless a vendor's instructions are best at square tiles. */
     size_t (*configs)(const struct facts *facts, const clattn_problem *problem, struct config list[CLA_MAX_CONFIGS]);
     /* Adds `#define NAME value` lines, beyond those that every engine gets (types, head sizes, BLOCK_N, WORK_GROUP, HAS_FMA).
      */
@@ -62,6 +66,8 @@ extern const struct engine *const cla_engines[];
 extern const size_t cla_engine_count;
 
 extern const struct engine cla_engine_cpu;
+extern const struct engine cla_engine_nv_mma;
+extern const struct engine cla_engine_nv_wgmma;
 extern const struct engine cla_engine_reference;
 extern const struct engine cla_engine_simt;
 extern const struct engine cla_engine_unfused;

@@ -9,6 +9,8 @@
 
 const struct engine *const cla_engines[] = {
     &cla_engine_cpu,
+    &cla_engine_nv_wgmma,
+    &cla_engine_nv_mma,
     &cla_engine_simt,
     &cla_engine_reference,
     &cla_engine_unfused,

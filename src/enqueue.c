@@ -47,6 +47,7 @@ struct chain {
     cl_command_queue queue;
     cl_uint wait_count;
     const cl_event *wait_list;
+    bool in_order;   /* the queue itself keeps the order: no event between launches */
     cl_event before; /* the last launch so far; NULL: the caller's wait list */
 };
 
@@ -56,12 +57,17 @@ static clattn_status enqueue_one(struct chain *chain, cl_kernel kernel, size_t g
 {
     const size_t global = groups * work_group;
     cl_event after = NULL;
+    cl_event *const end = last ? event : chain->in_order ? NULL : &after;
     const cl_int code =
         clEnqueueNDRangeKernel(chain->queue, kernel, 1, NULL, &global, &work_group, chain->before ? 1 : chain->wait_count,
-                               chain->before ? &chain->before : chain->wait_list, last ? event : &after);
+                               chain->before ? &chain->before : chain->wait_list, end);
     if (chain->before)
         clReleaseEvent(chain->before);
     chain->before = after;
+    if (chain->in_order) {
+        chain->wait_count = 0;
+        chain->wait_list = NULL;
+    }
     return code == CL_SUCCESS ? CLATTN_SUCCESS
                               : cla_fail_enqueue(chain->context, chain->queue, code, "clEnqueueNDRangeKernel", error);
 }
@@ -130,7 +136,7 @@ clattn_status clattn_enqueue(clattn_plan *plan, cl_command_queue queue, const cl
             return cla_fail_cl(error, code, "clCreateBuffer (workspace)");
         call.workspace = clattn_mem(own, 0);
     }
-    struct chain chain = {plan->context, queue, wait_count, wait_list, NULL};
+    struct chain chain = {plan->context, queue, wait_count, wait_list, cla_is_in_order(queue), NULL};
     cla_lock_take(&plan->lock);
     const clattn_status status = enqueue_parts(plan, &chain, &call, event, error);
     if (chain.before)

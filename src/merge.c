@@ -92,7 +92,7 @@ static clattn_status get_kernel(clattn_context *context, const clattn_merge *m, 
             ? cla_fail(error, CLATTN_OUT_OF_HOST_MEMORY, "", "out of host memory while composing kernel text")
             : cla_source_compose(&source, defines.data, files, 3, cla_environment("CLATTN_SOURCE_DIR"), error);
     if (status == CLATTN_SUCCESS)
-        status = cla_program_get(context, &source, options.data, &program, error);
+        status = cla_program_get(context, &source, options.data, NULL, &program, error);
     if (status == CLATTN_SUCCESS) {
         *kernel = clCreateKernel(program, "merge_partials", &code);
         if (code != CL_SUCCESS)

@@ -5,6 +5,7 @@
 #include "choose.h"
 #include "kernel_text.h"
 #include "problem.h"
+#include "selfcheck.h"
 #include "queue.h"
 #include "slice.h"
 #include "workspace.h"
@@ -54,7 +55,10 @@ static bool kernel_fits(const clattn_plan *plan, const struct plan_kernel *kerne
     const struct facts *facts = &plan->context->facts;
     size_t limit = 0;
     cl_ulong local = 0;
-    if (clGetKernelWorkGroupInfo(kernel->cl, plan->context->device, CL_KERNEL_WORK_GROUP_SIZE, sizeof limit, &limit, NULL) ==
+    /* A second stage has the assembler fit the registers to the group; what the driver then says (seen: 256 for a group of 384
+     * that runs) knows nothing of that. */
+    if (!plan->config.engine->ptx_target &&
+        clGetKernelWorkGroupInfo(kernel->cl, plan->context->device, CL_KERNEL_WORK_GROUP_SIZE, sizeof limit, &limit, NULL) ==
             CL_SUCCESS &&
         limit < work_group)
         return cla_decline(why, why_size, "kernel %s runs with groups of %zu at most here, not %zu", kernel->name, limit,
@@ -94,6 +98,16 @@ static clattn_status create_kernels(clattn_plan *plan, cl_program program, char 
     return CLATTN_SUCCESS;
 }
 
+/* An engine that is wrong with one tile is not asked for another. */
+static clattn_status check_engine(clattn_plan *plan, cl_program program, bool *right, char *why, size_t why_size,
+                                  clattn_error *error)
+{
+    TRY(cla_selfcheck(plan, program, right, why, why_size, error));
+    if (!*right)
+        plan->distrusted = plan->config.engine;
+    return CLATTN_SUCCESS;
+}
+
 /* Builds one candidate. *fits false with SUCCESS or BUILD_FAILED: it lost, `why` says how, and the next one is to be tried. */
 static clattn_status try_candidate(clattn_plan *plan, const struct config *config, char *why, size_t why_size, bool *fits,
                                    clattn_error *error)
@@ -102,13 +116,17 @@ static clattn_status try_candidate(clattn_plan *plan, const struct config *confi
     plan->config = *config;
     cla_source_free(&plan->source);
     TRY(cla_kernel_source(&plan->context->facts, &plan->problem, config, &plan->source, error));
-    const clattn_status status = cla_program_get(plan->context, &plan->source, plan->options.data, &program, error);
+    const clattn_status status =
+        cla_program_get(plan->context, &plan->source, plan->options.data, config->engine->ptx_target, &program, error);
     if (status == CLATTN_BUILD_FAILED) {
-        *fits = cla_decline(why, why_size, "does not build");
+        const int first_line = error ? (int)strcspn(error->message, "\n") : 0;
+        *fits = cla_decline(why, why_size, "does not build: %.*s", first_line, error ? error->message : "");
         return status;
     }
     if (status == CLATTN_SUCCESS) {
-        const clattn_status created = create_kernels(plan, program, why, why_size, fits, error);
+        clattn_status created = create_kernels(plan, program, why, why_size, fits, error);
+        if (created == CLATTN_SUCCESS && *fits && cla_selfcheck_wanted(config->engine))
+            created = check_engine(plan, program, fits, why, why_size, error);
         if (created == CLATTN_SUCCESS && *fits)
             cla_program_save(plan->context, program);
         else
@@ -146,6 +164,17 @@ static void describe(clattn_plan *plan, const struct candidates *candidates, con
         cla_text_add(out, "declined:\n%s", candidates->declined.data);
 }
 
+/* Groups that take one tile after another leave nothing to cut into slices. */
+static void drop_resident(struct candidates *candidates)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < candidates->count; i++)
+        if (!candidates->list[i].resident)
+            candidates->list[kept++] = candidates->list[i];
+    if (kept > 0)
+        candidates->count = kept;
+}
+
 /* A text that the compiler refuses twice will hardly please it with a third tile. */
 enum { MAX_REFUSALS = 2 };
 
@@ -160,7 +189,7 @@ static clattn_status settle(clattn_plan *plan, const struct candidates *candidat
     int refusals = 0;
     for (size_t i = 0; i < candidates->count && !fits; i++) {
         const struct engine *engine = candidates->list[i].engine;
-        if (engine == refused && refusals >= MAX_REFUSALS)
+        if (engine == plan->distrusted || (engine == refused && refusals >= MAX_REFUSALS))
             continue;
         status = try_candidate(plan, &candidates->list[i], why, sizeof why, &fits, error);
         if (status == CLATTN_BUILD_FAILED) {
@@ -239,33 +268,26 @@ static clattn_status prepare_slices(clattn_plan *plan, double asked, clattn_erro
     return CLATTN_SUCCESS;
 }
 
-clattn_status clattn_plan_create(clattn_context *context, const clattn_problem *problem, const clattn_plan_options *given,
-                                 clattn_plan **out, clattn_error *error)
+clattn_status cla_plan_make(clattn_context *context, const clattn_problem *problem, const clattn_plan_options *options,
+                            clattn_plan **out, clattn_error *error)
 {
-    clattn_plan_options options;
     clattn_status status;
     clattn_plan *plan = NULL;
     struct candidates *candidates = NULL;
-    cla_clear(error);
-    if (out)
-        *out = NULL;
-    if (!context || !out)
-        return cla_fail(error, CLATTN_INVALID_ARGUMENT, context ? "plan" : "context", "%s is NULL",
-                        context ? "plan" : "context");
-    TRY(cla_check_alive(context, error));
-    TRY(take_options(given, &options, error));
     TRY_GOTO(allocate(context, &plan, error));
     TRY_GOTO(cla_problem_take(problem, &plan->problem, error));
     candidates = calloc(1, sizeof *candidates);
     if (!candidates)
         TRY_GOTO(no_memory(error));
-    TRY_GOTO(cla_choose(&context->facts, &plan->problem, options.engine, options.avoid, candidates, error));
-    cla_choose_split(&context->facts, &plan->problem, options.chunk, candidates);
+    TRY_GOTO(cla_choose(&context->facts, &plan->problem, options->engine, options->avoid, candidates, error));
+    cla_choose_split(&context->facts, &plan->problem, options->chunk, candidates);
     cla_choose_prepass(&context->facts, &plan->problem, candidates);
+    if (options->max_launch_ms > 0.0)
+        drop_resident(candidates);
     TRY_GOTO(settle(plan, candidates, error));
     if (cla_needs_scores(&plan->problem, plan->config.engine))
-        TRY_GOTO(add_scores(plan, options.avoid, candidates, error));
-    TRY_GOTO(prepare_slices(plan, options.max_launch_ms, error));
+        TRY_GOTO(add_scores(plan, options->avoid, candidates, error));
+    TRY_GOTO(prepare_slices(plan, options->max_launch_ms, error));
     cla_log(context, CLATTN_LOG_INFO, plan->description.data ? plan->description.data : "");
     *out = plan;
 done:
@@ -275,6 +297,21 @@ done:
     if (status != CLATTN_SUCCESS)
         clattn_plan_destroy(plan);
     return status;
+}
+
+clattn_status clattn_plan_create(clattn_context *context, const clattn_problem *problem, const clattn_plan_options *given,
+                                 clattn_plan **out, clattn_error *error)
+{
+    clattn_plan_options options;
+    cla_clear(error);
+    if (out)
+        *out = NULL;
+    if (!context || !out)
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, context ? "plan" : "context", "%s is NULL",
+                        context ? "plan" : "context");
+    TRY(cla_check_alive(context, error));
+    TRY(take_options(given, &options, error));
+    return cla_plan_make(context, problem, &options, out, error);
 }
 
 void clattn_plan_destroy(clattn_plan *plan)

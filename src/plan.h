@@ -22,10 +22,15 @@ struct clattn_plan {
     struct plan_kernel kernels[CLA_MAX_LAUNCHES];
     size_t kernel_count;
     size_t workspace;
-    double max_launch_ms;       /* longer work is cut into slices; 0: it is not */
-    double rate;                /* multiply-adds in a millisecond, where it is */
-    struct clattn_plan *scores; /* gives the scores that the engine has not; NULL: there are none to add */
-    struct cla_lock lock;       /* kernel arguments: clSetKernelArg on a shared kernel is not thread-safe */
+    double max_launch_ms;            /* longer work is cut into slices; 0: it is not */
+    double rate;                     /* multiply-adds in a millisecond, where it is */
+    struct clattn_plan *scores;      /* gives the scores that the engine has not; NULL: there are none to add */
+    const struct engine *distrusted; /* while candidates are tried: one that the self-check found wrong */
+    struct cla_lock lock;            /* kernel arguments: clSetKernelArg on a shared kernel is not thread-safe */
 };
+
+/* clattn_plan_create without a look at the environment: what the options say is what is made. */
+clattn_status cla_plan_make(clattn_context *context, const clattn_problem *problem, const clattn_plan_options *options,
+                            clattn_plan **out, clattn_error *error);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "binary.h"
 #include "context.h"
+#include "ptx.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -61,16 +62,11 @@ static bool is_verdict(const clattn_error *failure)
            failure->cl_code == CL_COMPILER_NOT_AVAILABLE;
 }
 
-static clattn_status build(clattn_context *context, const struct source *source, const char *options, cl_program *program,
-                           clattn_error *error)
+/* Builds *program, made from source or from a binary, and releases it if that fails. */
+static clattn_status build_program(clattn_context *context, const struct source *source, const char *options,
+                                   cl_program *program, clattn_error *error)
 {
-    const char *text = source->text.data;
-    const size_t length = source->text.length;
-    cl_int code = CL_SUCCESS;
-    *program = clCreateProgramWithSource(context->cl, 1, &text, &length, &code);
-    if (code != CL_SUCCESS)
-        return cla_fail_cl(error, code, "clCreateProgramWithSource");
-    code = clBuildProgram(*program, 1, &context->device, options, NULL, NULL);
+    const cl_int code = clBuildProgram(*program, 1, &context->device, options, NULL, NULL);
     struct text raw = {0}, log = {0};
     read_log(context, *program, &raw);
     cla_source_translate(source, raw.data ? raw.data : "", &log);
@@ -89,6 +85,58 @@ static clattn_status build(clattn_context *context, const struct source *source,
         *program = NULL;
     }
     return status;
+}
+
+/* A verdict on the text, like the compiler's own. */
+static clattn_status fail_stage(const char *target, const char *why, clattn_error *error)
+{
+    cla_fail(error, CLATTN_BUILD_FAILED, "", "second stage for %s: %s", target, why);
+    if (error && error->struct_size >= sizeof *error)
+        error->cl_code = CL_BUILD_PROGRAM_FAILURE;
+    return CLATTN_BUILD_FAILED;
+}
+
+/* The second stage (src/ptx.h): *program gives way to one built from its own text for `target`. */
+static clattn_status retarget(clattn_context *context, const struct source *source, const char *options, const char *target,
+                              cl_program *program, clattn_error *error)
+{
+    struct text binary = {0}, ptx = {0};
+    char why[160] = "the driver gives no binary";
+    const bool ok = cla_binary_get(*program, context->device, &binary) &&
+                    cla_ptx_retarget(binary.data, binary.length, target, &ptx, why, sizeof why);
+    clReleaseProgram(*program);
+    *program = NULL;
+    cla_text_free(&binary);
+    clattn_status status = CLATTN_SUCCESS;
+    if (!ok) {
+        status = fail_stage(target, why, error);
+    } else {
+        const unsigned char *bytes = (const unsigned char *)ptx.data;
+        const size_t size = ptx.length + 1;
+        cl_int code = CL_SUCCESS;
+        *program = clCreateProgramWithBinary(context->cl, 1, &context->device, &size, &bytes, NULL, &code);
+        if (code == CL_SUCCESS)
+            status = build_program(context, source, options, program, error);
+        else
+            status = fail_stage(target, cla_cl_name(code), error);
+    }
+    cla_text_free(&ptx);
+    return status;
+}
+
+static clattn_status build(clattn_context *context, const struct source *source, const char *options, const char *target,
+                           cl_program *program, clattn_error *error)
+{
+    const char *text = source->text.data;
+    const size_t length = source->text.length;
+    cl_int code = CL_SUCCESS;
+    *program = clCreateProgramWithSource(context->cl, 1, &text, &length, &code);
+    if (code != CL_SUCCESS) {
+        *program = NULL;
+        return cla_fail_cl(error, code, "clCreateProgramWithSource");
+    }
+    TRY(build_program(context, source, options, program, error));
+    return target ? retarget(context, source, options, target, program, error) : CLATTN_SUCCESS;
 }
 
 /* With the lock held. */
@@ -146,7 +194,7 @@ static cl_program load(const clattn_context *context, const struct cache_key *ke
 }
 
 static clattn_status build_entry(clattn_context *context, struct program *entry, const struct source *source,
-                                 const char *options, cl_program *program, clattn_error *error)
+                                 const char *options, const char *target, cl_program *program, clattn_error *error)
 {
     clattn_error failure;
     clattn_error_init(&failure);
@@ -154,7 +202,7 @@ static clattn_status build_entry(clattn_context *context, struct program *entry,
     const bool cached = cla_cache_key_of(&context->cache, "program", options, &source->text, &entry->cache_key);
     *program = cached ? load(context, &entry->cache_key, options) : NULL;
     const bool loaded = *program != NULL;
-    const clattn_status status = loaded ? CLATTN_SUCCESS : build(context, source, options, program, &failure);
+    const clattn_status status = loaded ? CLATTN_SUCCESS : build(context, source, options, target, program, &failure);
     cla_lock_take(&context->lock);
     context->builds += status == CLATTN_SUCCESS && !loaded;
     entry->unsaved = cached && !loaded;
@@ -170,7 +218,7 @@ static clattn_status build_entry(clattn_context *context, struct program *entry,
 }
 
 static clattn_status get_locked(clattn_context *context, const char *key, const struct source *source, const char *options,
-                                cl_program *program, clattn_error *error)
+                                const char *target, cl_program *program, clattn_error *error)
 {
     struct program *entry;
     while ((entry = find(context, key)) && entry->state == PROGRAM_BUILDING)
@@ -179,7 +227,7 @@ static clattn_status get_locked(clattn_context *context, const char *key, const 
         entry = new_entry(context, key);
         if (!entry)
             return cla_fail(error, CLATTN_OUT_OF_HOST_MEMORY, "", "out of host memory while building a kernel");
-        return build_entry(context, entry, source, options, program, error);
+        return build_entry(context, entry, source, options, target, program, error);
     }
     *program = entry->cl;
     if (entry->state == PROGRAM_FAILED) {
@@ -193,8 +241,8 @@ static clattn_status get_locked(clattn_context *context, const char *key, const 
     return CLATTN_SUCCESS;
 }
 
-clattn_status cla_program_get(clattn_context *context, const struct source *source, const char *options, cl_program *program,
-                              clattn_error *error)
+clattn_status cla_program_get(clattn_context *context, const struct source *source, const char *options, const char *target,
+                              cl_program *program, clattn_error *error)
 {
     struct text key = {0};
     cla_text_add(&key, "%s\n", options);
@@ -204,7 +252,7 @@ clattn_status cla_program_get(clattn_context *context, const struct source *sour
         return cla_fail(error, CLATTN_OUT_OF_HOST_MEMORY, "", "out of host memory while building a kernel");
     }
     cla_lock_take(&context->lock);
-    const clattn_status status = get_locked(context, key.data, source, options, program, error);
+    const clattn_status status = get_locked(context, key.data, source, options, target, program, error);
     cla_lock_give(&context->lock);
     cla_text_free(&key);
     return status;

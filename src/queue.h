@@ -9,6 +9,9 @@
 clattn_status cla_check_queue(clattn_context *context, cl_command_queue queue, cl_uint wait_count, const cl_event *wait_list,
                               clattn_error *error);
 
+/* Whether the queue runs its commands one after another. */
+bool cla_is_in_order(cl_command_queue queue);
+
 /* The event of a call that launches nothing; none when `event` is NULL. */
 clattn_status cla_enqueue_marker(clattn_context *context, cl_command_queue queue, cl_uint wait_count, const cl_event *wait_list,
                                  cl_event *event, clattn_error *error);

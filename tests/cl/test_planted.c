@@ -34,7 +34,7 @@ struct plant {
 #define SIMT "cl/engines/simt.cl"
 #define UNFUSED "cl/unfused.cl"
 
-#define ALPHA "alpha[r] = EXP2(m[r] - base);"
+#define ALPHA "alpha[r] = POWER(e, m[r], base);"
 #define SUM "l[r] = MULTIPLY_ADD(l[r], alpha[r], sum);"
 #define SEEN "((index)(key) >= first) & ((index)(key) <= last)"
 
@@ -47,7 +47,7 @@ static const struct plant plants[] = {
     {"rescale missing on the row sum", "reference", RISING, {{SOFTMAX, SUM, "l[r] += sum;"}}},
     {"base e beside base two", "reference", RISING, {{SOFTMAX, ALPHA, "alpha[r] = exp(m[r] - base);"}}},
     {"base e beside base two", "simt", RISING, {{SOFTMAX, ALPHA, "alpha[r] = exp(m[r] - base);"}}},
-    {"probabilities in base e", "reference", RISING, {{SOFTMAX, "EXP2(S_GET(e, r, c) - base)", "exp(S_GET(e, r, c) - base)"}}},
+    {"probabilities in base e", "reference", RISING, {{SOFTMAX, "POWER(e, S_GET(e, r, c), base)", "exp(S_GET(e, r, c) - base)"}}},
     {"maximum not updated", "reference", RISING, {{SOFTMAX, "m[r] = now;", ";"}}},
     {"maximum of the block alone", "reference", RISING, {{SOFTMAX, "m[r] = now;", "m[r] = largest[r];"}}},
     {"LSE in base two", "reference", RISING, {{"cl/epilogue.cl", "in_tile, lse * LN_2", "in_tile, lse"}}},

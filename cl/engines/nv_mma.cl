@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * nv_mma: tensor cores of NVIDIA GPUs from sm_80 on, through mma.sync m16n8k16. fp16 or bf16, sums in fp32.
+ *
+ *        WARPS warps, each with 16 * M_TILES rows of the tile. Work-item i of a warp, g = i / 4 and c = i % 4 * 2, holds
+ *
+ *        rows      16 * m + g (even elems) and 16 * m + g + 8 (odd elems)      m < M_TILES
+ *        columns   8 * j + c and 8 * j + c + 1, of S and of O alike
+ *
+ *        local memory   [ Q ] [ K ] x SLOTS [ V ] x SLOTS        rows padded by 16 bytes: eight of them lie in distinct banks
+ *
+ * P never leaves the registers: what a work-item holds of S, packed, is its operand of the second product. Copies to local
+ * memory run beside the products: with two slots a whole block ahead, with one slot K beside P V and V beside Q K.
+ */
+#define LANES 1
+#include "cl/engines/nv_ptx.cl"
+#define EXP2(x) ptx_exp2(x)
+/* max.f32 passes over a NaN by itself. */
+#define LARGER(a, b) fmax(a, b)
+#define CLAMP(x, limit) ptx_clamp(x, limit)
+#include "cl/elem.cl"
+
+#define WARPS (WORK_GROUP / 32)
+#define M_TILES (BLOCK_M / (16 * WARPS))
+#if BLOCK_M != 16 * WARPS * M_TILES || BLOCK_N % 16 != 0 || TEAM != WORK_GROUP
+#error "nv_mma: the tile is not what the warps cover"
+#endif
+#define DIM ((HEAD_DIM + 15) / 16 * 16)
+#define DIM_V ((HEAD_DIM_V + 15) / 16 * 16)
+#define S_TILES (BLOCK_N / 8)
+#define O_TILES (DIM_V / 8)
+
+/* In bytes. */
+#define QK_STRIDE (DIM * 2 + 16)
+#define V_STRIDE (DIM_V * 2 + 16)
+#define Q_SIZE (BLOCK_M * QK_STRIDE)
+#define K_SIZE (BLOCK_N * QK_STRIDE)
+#define V_SIZE (BLOCK_N * V_STRIDE)
+/* Which keys of a block a warp sees, a byte each; only where options can hide them. */
+#define SEEN_SIZE (SCORE_OPTIONS ? WARPS * BLOCK_N : 0)
+#define LOCAL_SIZE (Q_SIZE + SLOTS * (K_SIZE + V_SIZE) + SEEN_SIZE)
+#if LOCAL_SIZE != LOCAL_BYTES
+#error "nv_mma: the host half counts local memory differently"
+#endif
+
+#define S_ROWS (2 * M_TILES)
+#define S_COLS (2 * S_TILES)
+#define O_COLS (2 * O_TILES)
+#define FOR_ROWS(r) UNROLL for (int r = 0; r < S_ROWS; r++)
+#define FOR_S_COLS(c) UNROLL for (int c = 0; c < S_COLS; c++)
+#define FOR_O_COLS(c) UNROLL for (int c = 0; c < O_COLS; c++)
+#define S_GET(e, r, c) (e)->s[(r) / 2][(c) / 2][(r) % 2 * 2 + (c) % 2]
+#define S_SET(e, r, c, x) S_GET(e, r, c) = (x)
+#define O_GET(e, r, c) (e)->o[(r) / 2][(c) / 2][(r) % 2 * 2 + (c) % 2]
+#define O_SET(e, r, c, x) O_GET(e, r, c) = (x)
+#define ENGINE_ROW(e, r) (ptx_here((e)->row) + (r) / 2 * 16 + (r) % 2 * 8)
+#define ENGINE_S_COL(e, c) ((e)->col + (c) / 2 * 8 + (c) % 2)
+#define ENGINE_O_COL(e, c) ((e)->col + (c) / 2 * 8 + (c) % 2)
+#define ENGINE_OWNS_ROWS(e) ((e)->col == 0)
+#define ENGINE_LOCAL(e)                                                                                                        \
+    __local uint4 nv_local[LOCAL_SIZE / 16];                                                                                   \
+    (e).local_memory = local_address(nv_local);                                                                                \
+    (e).seen = (__local uchar *)nv_local + (LOCAL_SIZE - SEEN_SIZE);
+
+#include "cl/engines/nv_stage.cl"
+
+typedef struct {
+    uint local_memory;
+    __local uchar *seen;
+    nv_matrix k, v;
+    int row, col;
+    float late;            /* the factor of S that is not yet in it */
+    uint q_at, k_at, v_at; /* where this work-item's part of an operand lies in Q, in a slot of K, of V */
+    int turn;
+    int hides; /* an option can hide a key from every row */
+    float s[M_TILES][S_TILES][4];
+    float o[M_TILES][O_TILES][4];
+} engine;
+
+#include "cl/engines/nv_rows.cl"
+
+#define K_PLACE(e, slot) ((e)->local_memory + Q_SIZE + (slot)*K_SIZE)
+#define V_PLACE(e, slot) ((e)->local_memory + Q_SIZE + SLOTS * K_SIZE + (slot)*V_SIZE)
+
+/* Rows of K and V that no row of the tile sees arrive as 0. Each ends its group of copies, empty or not: they are counted. */
+FN void stage_k(engine *e, const tile *t, int key0, int slot)
+{
+    if (key0 < t->key_end) {
+        stage(K_PLACE(e, slot), &e->k, BLOCK_N, DIM, QK_STRIDE, HEAD_DIM, key0, t->key_begin, t->key_end);
+    }
+    PTX_COPY_COMMIT();
+}
+FN void stage_v(engine *e, const tile *t, int key0, int slot)
+{
+    if (key0 < t->key_end) {
+        stage(V_PLACE(e, slot), &e->v, BLOCK_N, DIM_V, V_STRIDE, HEAD_DIM_V, key0, t->key_begin, t->key_end);
+    }
+    PTX_COPY_COMMIT();
+}
+
+FN void engine_begin(engine *e, const tile *t, const launch_args *a, __global const void *q, __global const void *k,
+                     __global const void *v)
+{
+    const int item = (int)get_local_id(0) % 32, warp = (int)get_local_id(0) / 32;
+    const int key0 = tile_first_block(t);
+    nv_matrix rows_of_q;
+    e->row = warp * 16 * M_TILES + item / 4;
+    e->col = item % 4 * 2;
+    /* Q: rows 0-15, then the same eight columns on. K: eight rows twice, eight columns on; then the next eight rows. V, read
+     * transposed: 16 rows, then the same eight columns on. */
+    e->q_at = e->local_memory + (uint)((warp * 16 * M_TILES + item % 16) * QK_STRIDE + item / 16 * 16);
+    e->k_at = (uint)((item / 16 * 8 + item % 8) * QK_STRIDE + item / 8 % 2 * 16);
+    e->v_at = (uint)(item % 16 * V_STRIDE + item / 16 * 16);
+    e->turn = 0;
+    e->hides = SCORE_OPTIONS && (a->has_mask || a->bias_type);
+    nv_matrix_set(&rows_of_q, q, tile_q_offset(t, a->q), a->q, t->pack);
+    nv_matrix_set(&e->k, k, tile_kv_offset(t, a->k), a->k, 1);
+    nv_matrix_set(&e->v, v, tile_kv_offset(t, a->v), a->v, 1);
+    if (key0 < t->key_end) {
+        stage_any(e->local_memory, &rows_of_q, BLOCK_M, DIM, QK_STRIDE, HEAD_DIM, t->row0, 0, t->rows);
+        stage_k(e, t, key0, 0);
+        if (SLOTS == 2) {
+            stage_v(e, t, key0, 0);
+        }
+    }
+}
+
+FN void engine_qk(engine *e, const tile *t, int key0, float factor)
+{
+    PTX_COPY_WAIT(SLOTS - 1);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (SLOTS == 2) {
+        stage_k(e, t, tile_next_block(t, key0), e->turn ^ 1);
+    } else {
+        stage_v(e, t, key0, 0);
+    }
+    UNROLL for (int m = 0; m < M_TILES; m++)
+    {
+        UNROLL for (int j = 0; j < S_TILES; j++)
+        {
+            UNROLL for (int i = 0; i < 4; i++) { e->s[m][j][i] = 0.0f; }
+        }
+    }
+    const uint from = K_PLACE(e, e->turn) + e->k_at;
+    UNROLL for (int d = 0; d < DIM / 16; d++)
+    {
+        uint a[M_TILES][4];
+        UNROLL for (int m = 0; m < M_TILES; m++) { ptx_load_matrices(a[m], e->q_at + m * 16 * QK_STRIDE + d * 32); }
+        UNROLL for (int j = 0; j < S_TILES; j += 2)
+        {
+            uint b[4];
+            ptx_load_matrices(b, from + j * 8 * QK_STRIDE + d * 32);
+            UNROLL for (int m = 0; m < M_TILES; m++)
+            {
+                ptx_mma(e->s[m][j], a[m], b[0], b[1]);
+                ptx_mma(e->s[m][j + 1], a[m], b[2], b[3]);
+            }
+        }
+    }
+    scale_scores(e, factor);
+}
+
+#if SCORE_OPTIONS
+/* Clears the rows of V that a mask or a bias hides from every row of the tile: 0 times NaN would be NaN. */
+FN void clear_unseen(engine *e, uint values)
+{
+    const int item = (int)get_local_id(0) % 32, warp = (int)get_local_id(0) / 32;
+    FOR_S_COLS(c)
+    {
+        int weighs = 0;
+        FOR_ROWS(r) { weighs |= S_GET(e, r, c) != 0.0f; }
+        const uint vote = ptx_ballot(weighs);
+        /* Work-items with the same i % 4 hold the same column. */
+        if (item < 4) {
+            e->seen[warp * BLOCK_N + ENGINE_S_COL(e, c)] = (uchar)((vote & (0x11111111u << item)) != 0u);
+        }
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int i = (int)get_local_id(0); i < BLOCK_N * (DIM_V / 8); i += WORK_GROUP) {
+        const int key = i / (DIM_V / 8);
+        int seen = 0;
+        for (int w = 0; w < WARPS; w++) {
+            seen |= e->seen[w * BLOCK_N + key];
+        }
+        if (!seen) {
+            ptx_store(values + (uint)(key * V_STRIDE + i % (DIM_V / 8) * 16), (uint4)(0u));
+        }
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+}
+#endif
+
+FN void engine_pv(engine *e, const tile *t, int key0, const elem *alpha)
+{
+    PTX_COPY_WAIT(SLOTS - 1);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (SLOTS == 2) {
+        stage_v(e, t, tile_next_block(t, key0), e->turn ^ 1);
+    } else {
+        stage_k(e, t, tile_next_block(t, key0), 0);
+    }
+#if SCORE_OPTIONS
+    if (e->hides) {
+        clear_unseen(e, V_PLACE(e, e->turn));
+    }
+#endif
+    FOR_ROWS(r)
+    {
+        FOR_O_COLS(c) { O_GET(e, r, c) *= alpha[r]; }
+    }
+    const uint from = V_PLACE(e, e->turn) + e->v_at;
+    UNROLL for (int n = 0; n < BLOCK_N / 16; n++)
+    {
+        uint a[M_TILES][4];
+        UNROLL for (int m = 0; m < M_TILES; m++)
+        {
+            UNROLL for (int i = 0; i < 4; i++)
+            {
+                a[m][i] = ptx_pack(e->s[m][2 * n + i / 2][i % 2 * 2], e->s[m][2 * n + i / 2][i % 2 * 2 + 1]);
+            }
+        }
+        UNROLL for (int j = 0; j < O_TILES; j += 2)
+        {
+            uint b[4];
+            ptx_load_matrices_transposed(b, from + n * 16 * V_STRIDE + j * 16);
+            UNROLL for (int m = 0; m < M_TILES; m++)
+            {
+                ptx_mma(e->o[m][j], a[m], b[0], b[1]);
+                ptx_mma(e->o[m][j + 1], a[m], b[2], b[3]);
+            }
+        }
+    }
+    e->turn ^= SLOTS - 1;
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Instructions of NVIDIA GPUs that OpenCL C has no word for, as inline PTX. Included by the engines nv_mma and nv_wgmma only.
+ *
+ * A `__local` pointer taken as a number is the address that these instructions want. A literal % is written %% in an asm text.
+ */
+FN uint local_address(__local const void *p) { return (uint)(size_t)p; }
+
+/* x, of which the compiler does not know that it is always the same: what follows from it in a rare branch is computed there
+ * and not ahead of the loop, where it would occupy registers all the time. */
+FN int ptx_here(int x)
+{
+    __asm__ volatile("" : "+r"(x));
+    return x;
+}
+
+/* exp2() spends four more instructions on results below 2^-126, which no sum notices. 0 for -inf, NaN for NaN. */
+FN float ptx_exp2(float x)
+{
+    float y;
+    __asm__("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+
+/* Between -limit and limit; a NaN stays one. */
+FN float ptx_clamp(float x, float limit)
+{
+    float y;
+    __asm__("{ .reg .f32 t; min.NaN.f32 t, %1, %2; max.NaN.f32 %0, t, %3; }" : "=f"(y) : "f"(x), "f"(limit), "f"(-limit));
+    return y;
+}
+
+/* x of the work-item whose number in the warp differs in the bits of `bits`. */
+FN float ptx_neighbour(float x, int bits)
+{
+    float y;
+    __asm__ volatile("shfl.sync.bfly.b32 %0, %1, %2, 0x1f, 0xffffffff;" : "=f"(y) : "f"(x), "r"(bits));
+    return y;
+}
+
+/* One bit a work-item of the warp. */
+FN uint ptx_ballot(int c)
+{
+    uint y;
+    __asm__ volatile("{ .reg .pred p; setp.ne.s32 p, %1, 0; vote.sync.ballot.b32 %0, p, 0xffffffff; }" : "=r"(y) : "r"(c));
+    return y;
+}
+
+/* Two floats in the storage type of K and V, to nearest even; `low` in the low half, as the next column lies behind it. */
+FN uint ptx_pack(float low, float high)
+{
+    uint y;
+#if K_TYPE == FP16
+    __asm__("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(y) : "f"(high), "f"(low));
+#else
+    __asm__("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(y) : "f"(high), "f"(low));
+#endif
+    return y;
+}
+
+/* 16 bytes to local memory with no register on the way: the first `bytes` of them from `from`, zeros behind. */
+FN void ptx_copy(uint to, __global const void *from, uint bytes)
+{
+    __asm__ volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" : : "r"(to), "l"(from), "r"(bytes) : "memory");
+}
+#define PTX_COPY_COMMIT() __asm__ volatile("cp.async.commit_group;" : : : "memory")
+/* Until at most `groups` of this work-item's committed groups are on their way. */
+#define PTX_COPY_WAIT(groups) __asm__ volatile("cp.async.wait_group %0;" : : "n"(groups) : "memory")
+
+FN void ptx_store(uint to, uint4 x)
+{
+    __asm__ volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" : : "r"(to), "r"(x.x), "r"(x.y), "r"(x.z), "r"(x.w) : "memory");
+}
+
+/* Four matrices of 8 x 8 16-bit elements; work-item i gives the address of row i % 8 of matrix i / 8. */
+FN void ptx_load_matrices(uint *x, uint from)
+{
+    __asm__ volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3])
+                     : "r"(from)
+                     : "memory");
+}
+FN void ptx_load_matrices_transposed(uint *x, uint from)
+{
+    __asm__ volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3])
+                     : "r"(from)
+                     : "memory");
+}
+
+/* d += a b: 16 x 16 by 16 x 8. Work-item i holds of d rows i / 4 (d[0], d[1]) and i / 4 + 8 (d[2], d[3]), columns i % 4 * 2 and
+ * the next. */
+#if K_TYPE == FP16
+#define PTX_MMA "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+#else
+#define PTX_MMA "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"
+#endif
+FN void ptx_mma(float *d, const uint *a, uint b0, uint b1)
+{
+    __asm__(PTX_MMA " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+            : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What nv_mma and nv_wgmma have in common behind their products: a row is shared by four neighbours of a warp, each with pairs
+ * of neighbouring columns. Included by these two engines.
+ */
+/* The four work-items of a row. */
+FN void engine_fold_max(engine *e, elem *x)
+{
+    (void)e;
+    UNROLL for (int bits = 1; bits < 4; bits *= 2)
+    {
+        FOR_ROWS(r) { x[r] = LARGER(x[r], ptx_neighbour(x[r], bits)); }
+    }
+}
+FN void engine_fold_sum(engine *e, elem *x)
+{
+    (void)e;
+    UNROLL for (int bits = 1; bits < 4; bits *= 2)
+    {
+        FOR_ROWS(r) { x[r] += ptx_neighbour(x[r], bits); }
+    }
+}
+
+/* S stays as the product left it, and the factor goes into the exponent: one multiplication a score less. Not with a factor
+ * that is not positive (the maximum would be another) or over 1 (the largest number times it would be infinite). With options
+ * the scores are in base two before softmax sees them. */
+#if !SCORE_OPTIONS
+#define ENGINE_POWER(e, x, y) EXP2(MULTIPLY_ADD(x, (e)->late, -((y) * (e)->late)))
+#define ENGINE_BASE_TWO(e, x) ((x) * (e)->late)
+#endif
+FN void scale_scores(engine *e, float factor)
+{
+    const int late = !SCORE_OPTIONS && factor > 1e-30f && factor <= 1.0f;
+    e->late = late ? factor : 1.0f;
+    if (!late) {
+        FOR_ROWS(r)
+        {
+            FOR_S_COLS(c) { S_SET(e, r, c, S_GET(e, r, c) * factor); }
+        }
+    }
+}
+
+#if O_TYPE == K_TYPE && HEAD_DIM_V % 32 == 0
+/* Numbers of the call, a uniform branch. */
+FN int stores_by_eight(const launch_args *a, __global const void *o_data)
+{
+    const size_t steps = (size_t)(a->o.batch | a->o.head | a->o.seq | a->o.base) * 2;
+    return a->o.dim == 1 && (((size_t)o_data | steps) & 15) == 0;
+}
+FN uint ptx_neighbour_word(uint x, int bits) { return as_uint(ptx_neighbour(as_float(x), bits)); }
+
+/* A work-item's pairs of 4 x 8 columns for its share of a row: 8 neighbouring columns, those of number `item` of the four. The
+ * four exchange words, first with the next work-item, then with the one after that. */
+FN uint4 exchange_pairs(const uint *w, int item)
+{
+    const int odd = item & 1, high = item & 2;
+    const uint r0 = ptx_neighbour_word(odd ? w[0] : w[1], 1), r1 = ptx_neighbour_word(odd ? w[2] : w[3], 1);
+    const uint x0 = odd ? r0 : w[0], x1 = odd ? w[1] : r0, x2 = odd ? r1 : w[2], x3 = odd ? w[3] : r1;
+    const uint u0 = ptx_neighbour_word(high ? x0 : x2, 2), u1 = ptx_neighbour_word(high ? x1 : x3, 2);
+    return high ? (uint4)(u0, u1, x2, x3) : (uint4)(x0, x1, u0, u1);
+}
+
+/* Scattered words keep the memory pipes busy for longer than two blocks of keys take; 16 bytes at once are four times as fast.
+ */
+FN void store_row_by_eight(engine *e, int there, long at, int r, __global void *o_data)
+{
+    const int item = e->col / 2;
+    __global uint4 *to = (__global uint4 *)((__global ushort *)o_data + at) + item;
+    UNROLL for (int c = 0; c < O_COLS; c += 8)
+    {
+        uint w[4];
+        UNROLL for (int i = 0; i < 4; i++) { w[i] = ptx_pack(O_GET(e, r, c + 2 * i), O_GET(e, r, c + 2 * i + 1)); }
+        const uint4 x = exchange_pairs(w, item);
+        if (there) {
+            to[c / 2] = x;
+        }
+    }
+}
+#endif
+
+FN void nv_store_row(engine *e, const tile *t, const launch_args *a, int r, __global void *o_data)
+{
+    const int row = ENGINE_ROW(e, r) + t->row0, there = row < t->rows;
+    const long at = tile_row_offset(t, a->o, row);
+#if O_TYPE == K_TYPE && HEAD_DIM_V % 32 == 0
+    if (stores_by_eight(a, o_data)) {
+        store_row_by_eight(e, there, at, r, o_data);
+        return;
+    }
+#endif
+    /* Step by step: as many addresses at once as there are elements would take as many registers. */
+    const long step = ptx_here(8) * a->o.dim;
+    long to = at + ENGINE_O_COL(e, 0) * a->o.dim;
+    UNROLL for (int c = 0; c < O_COLS; c += 2)
+    {
+        if (there && ENGINE_O_COL(e, c) < HEAD_DIM_V) {
+            STORE_O(O_GET(e, r, c), o_data, to);
+        }
+        if (there && ENGINE_O_COL(e, c + 1) < HEAD_DIM_V) {
+            STORE_O(O_GET(e, r, c + 1), o_data, to + a->o.dim);
+        }
+        to += step;
+    }
+}
+#define ENGINE_STORE_ROW(e, t, a, r, o_data) nv_store_row(e, t, a, r, o_data)

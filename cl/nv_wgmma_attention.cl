@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The loop of nv_wgmma: one warp-group loads ahead, the others compute. A group takes one tile after another, so that loads of
+ * the next tile run beside the last products of this one. The loader draws the tiles and says with each Q which it is.
+ *
+ *        consumer, block j      start S_j = Q K_j^T, start O += P_(j-1) V_(j-1); when S_j is there: scores, softmax; when O is
+ *                               there: O *= alpha; pack P_j
+ *
+ * Consumers take turns at starting products: while one computes its softmax, the other has the tensor cores.
+ */
+#include "cl/contract.cl"
+#include "cl/score.cl"
+#include "cl/softmax.cl"
+#include "cl/epilogue.cl"
+#include "cl/engines/nv_wgmma_load.cl"
+
+/* Named barriers: 0 is barrier(), then a turn a consumer, then one a consumer for itself, then the loaders'. */
+#define TURN(w) (1 + (w))
+#define ALONE(w) (1 + CONSUMERS + (w))
+
+FN int consumer_of(void) { return (int)get_local_id(0) / 128 - 1; }
+FN void turn_begin(void)
+{
+    if (CONSUMERS > 1) {
+        named_wait(TURN(consumer_of()), 256);
+    }
+}
+FN void turn_end(void)
+{
+    if (CONSUMERS > 1) {
+        named_arrive(TURN((consumer_of() + 1) % CONSUMERS), 256);
+    }
+}
+FN void release(uint barrier_at)
+{
+    if (get_local_id(0) % 32 == 0) {
+        barrier_arrive(barrier_at);
+    }
+}
+
+/* What the loop needs of a tile. The rest of it would occupy registers all the time: it stays in local memory. */
+typedef struct {
+    int number; /* of tiles of this group */
+    int first_block, key_begin, key_end, open_begin, open_end;
+} span;
+
+FN tile tile_of(const engine *e, const span *keys) { return TILE(e, keys->number)->t; }
+
+/* Rows of V that no row of the tile sees are cleared: 0 times NaN would be NaN. Every consumer does it for itself, all writing
+ * the same. */
+FN void clear_unseen(const engine *e, const span *keys, int key0, int slot)
+{
+    const int item = ptx_here((int)get_local_id(0)) % 128;
+    for (int i = item; i < BLOCK_N * PANELS_V * 8; i += 128) {
+        const int row = i / 8 % BLOCK_N, key = key0 + row;
+        if (key < keys->key_begin || key >= keys->key_end) {
+            ptx_store(V_PLACE(e) + (uint)(slot * V_SIZE + i * 16), (uint4)(0u));
+        }
+    }
+    PUBLISH_STORES();
+    named_wait(ALONE(consumer_of()), 128);
+}
+
+FN void wait_values(const engine *e, const span *keys, int key0, int block)
+{
+    barrier_wait(V_FULL(e, block & 1), block >> 1);
+    if (key0 < keys->key_begin || key0 + BLOCK_N > keys->key_end) {
+        clear_unseen(e, keys, key0, block & 1);
+    }
+}
+
+/* S of the block at key0 becomes weights. */
+FN void weigh(engine *e, const span *keys, const launch_args *a, const option_data *b, int key0, float factor, elem *m, elem *l,
+              elem *alpha)
+{
+    const int altered = key0 < keys->open_begin || key0 + BLOCK_N > keys->open_end;
+    scale_scores(e, factor);
+    if (altered) {
+        const tile t = tile_of(e, keys);
+        score_tile(e, &t, a, b, key0, CLASS_SEEN);
+    }
+    softmax_step(e, m, l, alpha, altered);
+}
+
+/* One tile with keys. `block` counts the blocks of all tiles: its bits say which slot and which turn of its barriers. */
+FN void consume_tile(engine *e, const span *keys, const launch_args *a, const option_data *b, int *block, float factor, elem *m,
+                     elem *l)
+{
+    elem alpha[S_ROWS];
+    int first = 1; /* O has nothing of this tile yet: the product overwrites it */
+    int key0 = keys->first_block;
+    barrier_wait(K_FULL(e, *block & 1), *block >> 1);
+    turn_begin();
+    wgmma_qk(e, *block & 1);
+    turn_end();
+    WGMMA_WAIT(0);
+    release(K_EMPTY(e, *block & 1));
+    weigh(e, keys, a, b, key0, factor, m, l, alpha);
+    pack_weights(e);
+    for (key0 += BLOCK_N; key0 < keys->key_end; key0 += BLOCK_N) {
+        const int last = *block, now = ++*block;
+        barrier_wait(K_FULL(e, now & 1), now >> 1);
+        turn_begin();
+        wgmma_qk(e, now & 1);
+        wait_values(e, keys, key0 - BLOCK_N, last);
+        wgmma_pv(e, last & 1, !first);
+        first = 0;
+        turn_end();
+        WGMMA_WAIT(1);
+        release(K_EMPTY(e, now & 1));
+        weigh(e, keys, a, b, key0, factor, m, l, alpha);
+        WGMMA_WAIT(0);
+        release(V_EMPTY(e, last & 1));
+        FOR_ROWS(r)
+        {
+            FOR_O_COLS(c) { O_GET(e, r, c) *= alpha[r]; }
+        }
+        pack_weights(e);
+    }
+    release(Q_EMPTY(e));
+    wait_values(e, keys, key0 - BLOCK_N, *block);
+    wgmma_pv(e, *block & 1, !first);
+    WGMMA_WAIT(0);
+    release(V_EMPTY(e, *block & 1));
+    ++*block;
+}
+
+FN void consume(engine *e, const launch_args *a, const option_data *b, __global void *o_data, __global float *lse_data,
+                __global float *workspace)
+{
+    const float factor = score_factor(a);
+    int block = 0;
+    span keys;
+    e->row = consumer_of() * 64 + (int)get_local_id(0) % 128 / 32 * 16 + (int)get_local_id(0) % 32 / 4;
+    e->col = (int)get_local_id(0) % 4 * 2;
+    UNROLL for (int i = 0; i < DIM_V / 2; i++) { e->o[i] = 0.0f; }
+    if (consumer_of() == CONSUMERS - 1) {
+        turn_end();
+    }
+    for (keys.number = 0;; keys.number++) {
+        elem m[S_ROWS], l[S_ROWS];
+        barrier_wait(Q_FULL(e), keys.number);
+        __local const shared_tile *given = TILE(e, keys.number);
+        const int kind = given->kind;
+        if (kind == TILE_NONE) {
+            break;
+        }
+        FOR_ROWS(r)
+        {
+            m[r] = (elem)(-INFINITY);
+            l[r] = (elem)(0.0f);
+        }
+        if (kind == TILE_SEES) {
+            keys.key_begin = given->t.key_begin;
+            keys.key_end = given->t.key_end;
+            keys.first_block = keys.key_begin / BLOCK_N * BLOCK_N;
+            /* Of this consumer's rows: fewer than the tile's see less of a diagonal. */
+            const int first = given->t.row0 + consumer_of() * 64, last = min(first + 63, given->t.rows - 1);
+            keys.open_begin = max(0, last + given->t.diagonal_low);
+            keys.open_end = last < given->t.q_length ? min(given->t.kv_length, first + given->t.diagonal_high + 1) : 0;
+            consume_tile(e, &keys, a, b, &block, factor, m, l);
+        } else {
+            release(Q_EMPTY(e));
+        }
+        if (kind != TILE_ABSENT) {
+            const tile t = tile_of(e, &keys);
+            store_tile(e, &t, a, b, m, l, o_data, lse_data, workspace);
+        }
+    }
+}
+
+__kernel __attribute__((reqd_work_group_size(WORK_GROUP, 1, 1))) void attention(KERNEL_PARAMETERS)
+{
+    const option_data options = OPTION_DATA;
+    engine e;
+    ENGINE_LOCAL(e)
+    if (get_local_id(0) == 0) {
+        barriers_begin(&e);
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (get_local_id(0) < 128) {
+        REGISTERS_FEWER(LOADER_REGISTERS);
+        load(&e, &args, &options, q_data, k_data, v_data, workspace);
+    } else {
+        REGISTERS_MORE(CONSUMER_REGISTERS);
+        consume(&e, &args, &options, o_data, lse_data, workspace);
+    }
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * nv_wgmma: Hopper's warp-group products, fed by the Tensor Memory Accelerator. */
+#include "../engine.h"
+#include "../problem.h"
+
+#include <inttypes.h>
+
+/* Tiles: warp-groups that compute, keys of a block. Small heads leave registers for a third consumer, which their softmax
+ * wants; then the widest block up to 128 whose two slots of K and V fit local memory. Wider ones were slower: blocks of 176
+ * keys end further behind the diagonal and the last key. */
+struct shape {
+    int consumers, block_n;
+};
+
+static const struct shape shapes[] = {{3, 128}, {2, 128}, {2, 112}, {2, 96}, {2, 80}, {2, 64}};
+
+enum {
+    MAX_HEAD_DIM = 256,
+    MIN_ROWS = 64,             /* queries of one head; fewer are nv_mma's */
+    ALIGNMENT = 1024,          /* of the panels in local memory */
+    BARRIERS_SIZE = 128 + 384, /* and three tiles */
+    MAP_SIZE = 128,
+};
+
+static int padded(int64_t head_dim) { return (int)((head_dim + 15) / 16 * 16); }
+static int panels(int64_t head_dim) { return (int)((head_dim + 63) / 64); }
+
+/* The twin of LOCAL_SIZE in cl/engines/nv_wgmma.cl. */
+static size_t local_bytes(const clattn_problem *problem, const struct shape *s)
+{
+    const int qk = panels(problem->head_dim_qk), v = panels(problem->head_dim_v);
+    return (size_t)(ALIGNMENT + 64 * s->consumers * 128 * qk + 2 * s->block_n * 128 * (qk + v) + BARRIERS_SIZE);
+}
+
+static int registers(const clattn_problem *problem, const struct shape *s)
+{
+    return padded(problem->head_dim_v) / 2 + s->block_n / 2 + s->block_n / 4;
+}
+
+/* Of 232 and 160 registers: the rest is for addresses and the like. */
+static int max_registers(const struct shape *s) { return s->consumers == 2 ? 200 : 128; }
+
+static size_t configs(const struct facts *facts, const clattn_problem *problem, struct config list[CLA_MAX_CONFIGS])
+{
+    size_t count = 0;
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes && count < CLA_MAX_CONFIGS; i++) {
+        const struct shape *const s = &shapes[i];
+        const struct config config = {.engine = &cla_engine_nv_wgmma,
+                                      .block_m = 64 * s->consumers,
+                                      .block_n = s->block_n,
+                                      .work_group = 128 * (s->consumers + 1),
+                                      .team = 128 * (s->consumers + 1),
+                                      .local_bytes = local_bytes(problem, s),
+                                      .resident = (int)facts->compute_units};
+        if (registers(problem, s) <= max_registers(s) && config.local_bytes <= facts->local_mem_static)
+            list[count++] = config;
+    }
+    return count;
+}
+
+/* What the accelerator takes: rows in one piece, every step a positive multiple of 16 bytes below 2^40. */
+static bool is_mappable(const clattn_problem *problem, int64_t heads, int64_t rows, const clattn_tensor *tensor)
+{
+    const int64_t limit = (int64_t)1 << 39;
+    const int64_t strides[] = {tensor->stride_seq, tensor->stride_head, tensor->stride_batch};
+    const int64_t sizes[] = {rows, heads, problem->packed.starts ? 1 : problem->batch};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        if (sizes[i] > 1 && (strides[i] <= 0 || strides[i] % 8 != 0 || strides[i] >= limit))
+            return false;
+    return tensor->stride_dim == 1;
+}
+
+static bool serves(const struct facts *facts, const clattn_problem *problem, char *why, size_t why_size)
+{
+    struct config list[CLA_MAX_CONFIGS];
+    const clattn_type type = problem->q.type;
+    if (facts->nv_compute != 90)
+        return cla_decline(why, why_size, "needs an NVIDIA GPU of compute capability 9.0");
+    if (type == CLATTN_FP32 || problem->k.type != type || problem->v.type != type)
+        return cla_decline(why, why_size, "needs Q, K and V all fp16 or all bf16");
+    if (cla_problem_alters_scores(problem))
+        return cla_decline(why, why_size, "softcap, mask, bias and ALiBi are left to nv_mma");
+    if (problem->seq_q < MIN_ROWS)
+        return cla_decline(why, why_size, "fewer than %d queries are left to nv_mma", MIN_ROWS);
+    if (problem->head_dim_qk > MAX_HEAD_DIM || problem->head_dim_v > MAX_HEAD_DIM || problem->head_dim_qk % 8 != 0 ||
+        problem->head_dim_v % 8 != 0)
+        return cla_decline(why, why_size, "needs head sizes up to %d that are multiples of 8", MAX_HEAD_DIM);
+    const int64_t rows_q = problem->packed.starts ? problem->packed.total_q : problem->seq_q;
+    const int64_t rows_kv = problem->packed.starts ? problem->packed.total_kv : problem->seq_kv;
+    if (!is_mappable(problem, problem->heads_q, rows_q, &problem->q) ||
+        !is_mappable(problem, problem->heads_kv, rows_kv, &problem->k) ||
+        !is_mappable(problem, problem->heads_kv, rows_kv, &problem->v))
+        return cla_decline(why, why_size, "needs rows in one piece and strides that are positive multiples of 16 bytes");
+    if (configs(facts, problem, list) == 0)
+        return cla_decline(why, why_size, "no tile of this head size fits %" PRIu64 " bytes of local memory",
+                           facts->local_mem_static);
+    return true;
+}
+
+static void defines(const struct facts *facts, const clattn_problem *problem, const struct config *config, struct text *out)
+{
+    const int consumers = config->work_group / 128 - 1;
+    (void)facts;
+    cla_text_add(out, "#define CONSUMER_REGISTERS %d\n", consumers == 2 ? 232 : 160);
+    cla_text_add(out, "#define LOADER_REGISTERS %d\n#define LOCAL_BYTES %zu\n", consumers == 2 ? 40 : 32, config->local_bytes);
+    cla_text_add(out, "#define O_REGISTERS %d\n#define O_WIDTH %d\n", padded(problem->head_dim_v) / 2,
+                 padded(problem->head_dim_v));
+    cla_text_add(out, "#define S_REGISTERS %d\n", config->block_n / 2);
+}
+
+static size_t launches(const struct config *config, const struct launch_args *args, struct launch list[CLA_MAX_LAUNCHES])
+{
+    const size_t heads = (size_t)args->heads_q * (size_t)args->batches;
+    const size_t teams = (size_t)args->q_blocks * heads, resident = (size_t)config->resident;
+    const struct launch maps = {"maps", 3, 32};
+    const struct launch attention = {"attention", teams < resident ? teams : resident, (size_t)config->work_group};
+    list[0] = maps;
+    list[1] = attention;
+    return 2;
+}
+
+/* The descriptors, at a multiple of their size, and a counter. */
+static size_t workspace(const clattn_problem *problem, const struct config *config)
+{
+    (void)problem, (void)config;
+    return 5 * MAP_SIZE;
+}
+
+const struct engine cla_engine_nv_wgmma = {
+    .name = "nv_wgmma",
+    .file = "cl/engines/nv_wgmma.cl",
+    .kernel_file = "cl/nv_wgmma_attention.cl",
+    .ptx_target = "sm_90a",
+    .vendor = true,
+    .serves = serves,
+    .configs = configs,
+    .defines = defines,
+    .launches = launches,
+    .workspace = workspace,
+};

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "selfcheck.h"
+
+#include "problem.h"
+#include "selfcheck_data.h"
+#include "workspace.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct verdict {
+    struct verdict *next;
+    cl_program program;
+    char why[160]; /* "" when it was right */
+};
+
+bool cla_selfcheck_wanted(const struct engine *engine)
+{
+    const char *setting = cla_environment("CLATTN_SELFCHECK");
+    if (engine == &cla_engine_reference || (setting && strcmp(setting, "off") == 0))
+        return false;
+    return engine->vendor || (setting && strcmp(setting, "all") == 0);
+}
+
+/* A copy of the plan for another problem of the same text, with kernels of its own only by loan. */
+static clattn_status borrow(const clattn_plan *plan, const clattn_problem *problem, clattn_plan *copy, clattn_error *error)
+{
+    *copy = *plan;
+    copy->problem = *problem;
+    copy->workspace = cla_workspace_bytes(problem, &plan->config);
+    copy->max_launch_ms = 0.0;
+    if (!cla_lock_init(&copy->lock))
+        return cla_fail(error, CLATTN_OUT_OF_HOST_MEMORY, "", "out of host memory while checking an engine");
+    return CLATTN_SUCCESS;
+}
+
+/* Enqueues and waits. A failure is the engine's, not the caller's: it is told as text. */
+static bool run(clattn_plan *plan, cl_command_queue queue, struct check_data *data, float *o, float *lse, char *why,
+                size_t why_size)
+{
+    clattn_error error;
+    clattn_call call;
+    clattn_error_init(&error);
+    clattn_call_init(&call, plan);
+    if (!cla_check_data_bind(data, queue, &call))
+        return cla_decline(why, why_size, "self-check: buffers cannot be made");
+    if (clattn_enqueue(plan, queue, &call, 0, NULL, NULL, &error) != CLATTN_SUCCESS)
+        return cla_decline(why, why_size, "self-check: %.120s", error.message);
+    if (!cla_check_data_read(data, queue, o, lse))
+        return cla_decline(why, why_size, "self-check: the device failed");
+    return true;
+}
+
+/* Largest difference, infinity where either is no number unless both are the same. */
+static double difference(const float *a, const float *b, size_t count)
+{
+    double largest = 0.0;
+    for (size_t i = 0; i < count; i++) {
+        const double d = a[i] == b[i] ? 0.0 : fabs((double)a[i] - (double)b[i]);
+        if (!(d <= largest))
+            largest = isnan(d) ? INFINITY : d;
+    }
+    return largest;
+}
+
+static clattn_status compare(clattn_plan *plan, clattn_plan *witness, cl_command_queue queue, struct check_data *data,
+                             bool *right, char *why, size_t why_size, clattn_error *error)
+{
+    float *values = calloc(2 * (data->o_count + data->lse_count), sizeof *values);
+    if (!values)
+        return cla_fail(error, CLATTN_OUT_OF_HOST_MEMORY, "", "out of host memory while checking an engine");
+    float *const o = values, *const o2 = o + data->o_count, *const lse = o2 + data->o_count,
+                 *const lse2 = lse + data->lse_count;
+    *right = run(plan, queue, data, o, lse, why, why_size);
+    if (*right && run(witness, queue, data, o2, lse2, why, why_size)) {
+        const double d = difference(o, o2, data->o_count), e = difference(lse, lse2, data->lse_count);
+        if (d > cla_check_tolerance(&plan->problem) || e > 1e-3)
+            *right = cla_decline(why, why_size, "self-check: output differs from `reference` by %.1e, LSE by %.1e", d, e);
+    } else if (*right) {
+        /* No witness, no verdict: then the engine is not believed either. */
+        *right = false;
+    }
+    free(values);
+    return CLATTN_SUCCESS;
+}
+
+static clattn_status check_case(clattn_plan *plan, int number, cl_command_queue queue, bool *right, char *why, size_t why_size,
+                                clattn_error *error)
+{
+    clattn_problem given, problem;
+    clattn_plan_options options;
+    clattn_plan copy, *witness = NULL;
+    struct check_data data;
+    cla_check_problem(&plan->problem, &plan->config, number, &given);
+    TRY(cla_problem_take(&given, &problem, error));
+    clattn_plan_options_init(&options);
+    options.engine = cla_engine_reference.name;
+    options.max_launch_ms = -1.0;
+    TRY(cla_plan_make(plan->context, &problem, &options, &witness, error));
+    clattn_status status = borrow(plan, &problem, &copy, error);
+    if (status == CLATTN_SUCCESS) {
+        if (cla_check_data_make(plan->context->cl, &problem, &data))
+            status = compare(&copy, witness, queue, &data, right, why, why_size, error);
+        else
+            status = cla_fail(error, CLATTN_OUT_OF_HOST_MEMORY, "", "out of memory while checking an engine");
+        cla_check_data_free(&data);
+        cla_lock_destroy(&copy.lock);
+    }
+    clattn_plan_destroy(witness);
+    return status;
+}
+
+static clattn_status check_all(clattn_plan *plan, bool *right, char *why, size_t why_size, clattn_error *error)
+{
+    cl_int code = CL_SUCCESS;
+    cl_command_queue queue = clCreateCommandQueue(plan->context->cl, plan->context->device, 0, &code);
+    if (code != CL_SUCCESS)
+        return cla_fail_cl(error, code, "clCreateCommandQueue");
+    clattn_status status = CLATTN_SUCCESS;
+    *right = true;
+    for (int i = 0; i < CLA_CHECK_CASES && *right && status == CLATTN_SUCCESS; i++)
+        status = check_case(plan, i, queue, right, why, why_size, error);
+    clReleaseCommandQueue(queue);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- verdicts */
+
+static bool recall(clattn_context *context, cl_program program, char *why, size_t why_size)
+{
+    bool found = false;
+    cla_lock_take(&context->lock);
+    for (const struct verdict *v = context->verdicts; v && !found; v = v->next)
+        if (v->program == program) {
+            snprintf(why, why_size, "%s", v->why);
+            found = true;
+        }
+    cla_lock_give(&context->lock);
+    return found;
+}
+
+static void remember(clattn_context *context, cl_program program, const char *why)
+{
+    struct verdict *v = calloc(1, sizeof *v);
+    if (!v)
+        return;
+    v->program = program;
+    snprintf(v->why, sizeof v->why, "%s", why);
+    cla_lock_take(&context->lock);
+    v->next = context->verdicts;
+    context->verdicts = v;
+    cla_lock_give(&context->lock);
+}
+
+void cla_verdicts_free(clattn_context *context)
+{
+    while (context->verdicts) {
+        struct verdict *v = context->verdicts;
+        context->verdicts = v->next;
+        free(v);
+    }
+}
+
+clattn_status cla_selfcheck(clattn_plan *plan, cl_program program, bool *right, char *why, size_t why_size, clattn_error *error)
+{
+    static const char passed[] = "right";
+    clattn_context *context = plan->context;
+    struct cache_key key;
+    struct text stored = {0};
+    *right = true;
+    if (recall(context, program, why, why_size)) {
+        *right = why[0] == '\0';
+        return CLATTN_SUCCESS;
+    }
+    const char *options = plan->options.data ? plan->options.data : "";
+    const bool cached = cla_cache_key_of(&context->cache, "verdict", options, &plan->source.text, &key);
+    if (cached && cla_cache_load(&context->cache, &key, &stored) && stored.length == sizeof passed &&
+        memcmp(stored.data, passed, sizeof passed) == 0) {
+        cla_text_free(&stored);
+        remember(context, program, "");
+        return CLATTN_SUCCESS;
+    }
+    cla_text_free(&stored);
+    TRY(check_all(plan, right, why, why_size, error));
+    remember(context, program, *right ? "" : why);
+    /* A bad verdict is tried again by the next process: the device may only have been in trouble. */
+    if (*right && cached)
+        cla_cache_store(&context->cache, &key, passed, sizeof passed);
+    return CLATTN_SUCCESS;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The tiny problems of the self-check and their numbers. */
+#ifndef CLATTN_SELFCHECK_DATA_H
+#define CLATTN_SELFCHECK_DATA_H
+
+#include "engine.h"
+
+enum { CLA_CHECK_CASES = 2, CLA_CHECK_BUFFERS = 7 };
+
+/* Buffers of one case: q, k, v, o, lse, mask, kv_lengths; the last two may be NULL. */
+struct check_data {
+    const clattn_problem *problem;
+    cl_mem buffers[CLA_CHECK_BUFFERS];
+    size_t o_count, lse_count;
+};
+
+/* Problem number `number`, with the types and head sizes of `like` and whatever else its kernel text depends on. */
+void cla_check_problem(const clattn_problem *like, const struct config *config, int number, clattn_problem *problem);
+
+/* Two engines may differ by this much: sums in another order, and weights rounded to the storage type in one of them. */
+double cla_check_tolerance(const clattn_problem *problem);
+
+/* False when memory is lacking; cla_check_data_free is due in either case. */
+bool cla_check_data_make(cl_context cl, const clattn_problem *problem, struct check_data *data);
+void cla_check_data_free(struct check_data *data);
+
+/* Poisons the outputs with NaN and puts all buffers into a call. */
+bool cla_check_data_bind(struct check_data *data, cl_command_queue queue, clattn_call *call);
+
+/* Waits for the queue and reads the outputs as floats. */
+bool cla_check_data_read(const struct check_data *data, cl_command_queue queue, float *o, float *lse);
+
+#endif

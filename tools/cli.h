@@ -25,6 +25,7 @@ enum cli_exit {
 enum cli_kind {
     CLI_FLAG,    /* bool */
     CLI_TEXT,    /* const char * */
+    CLI_PAIR,    /* const char *[2]: two values */
     CLI_INTEGER, /* int64_t */
     CLI_REAL,    /* double */
     CLI_LIST,    /* struct cli_list: the option may be given more than once */

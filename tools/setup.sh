@@ -14,6 +14,7 @@ packages="
 "
 ci_packages="
     g++ clang clang-format doxygen
+    python3 python3-venv
 "
 
 say()

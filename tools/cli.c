@@ -191,6 +191,7 @@ static int store(const struct cli_command *command, const struct cli_option *opt
         *(bool *)option->target = true;
         return CLI_OK;
     case CLI_TEXT:
+    case CLI_PAIR:
         *(const char **)option->target = value;
         return CLI_OK;
     case CLI_INTEGER:
@@ -210,6 +211,12 @@ static int store(const struct cli_command *command, const struct cli_option *opt
     return CLI_OK;
 }
 
+static int needs_value(const struct cli_command *command, const struct cli_option *option)
+{
+    return cli_fail(command->name, CLI_USAGE, option->name, "needs %s: %s %s",
+                    option->kind == CLI_PAIR ? "two values" : "a value", option->name, option->value);
+}
+
 /* One option and its value, which may be the next word; *i is moved past what was read. */
 static int parse_one(const struct cli_command *command, int argc, char **argv, int *i)
 {
@@ -221,11 +228,17 @@ static int parse_one(const struct cli_command *command, int argc, char **argv, i
         return unknown_option(command, word);
     if (option->kind == CLI_FLAG && equals != NULL)
         return cli_fail(command->name, CLI_USAGE, option->name, "takes no value; leave out '%s'", equals);
-    if (option->kind == CLI_FLAG || equals != NULL)
-        return store(command, option, equals ? equals + 1 : NULL);
+    if (option->kind == CLI_FLAG)
+        return store(command, option, NULL);
+    if (equals == NULL && *i + 1 >= argc)
+        return needs_value(command, option);
+    const int code = store(command, option, equals ? equals + 1 : argv[++*i]);
+    if (code != CLI_OK || option->kind != CLI_PAIR)
+        return code;
     if (*i + 1 >= argc)
-        return cli_fail(command->name, CLI_USAGE, option->name, "needs a value: %s %s", option->name, option->value);
-    return store(command, option, argv[++*i]);
+        return needs_value(command, option);
+    ((const char **)option->target)[1] = argv[++*i];
+    return CLI_OK;
 }
 
 bool cli_parse(const struct cli_command *command, int argc, char **argv, int *code)

@@ -5,7 +5,9 @@
 
 #include "clattn/clattn.h"
 
-#if defined(__GNUC__)
+#if defined(__MINGW32__)
+#define CLI_PRINTF(text, first) __attribute__((format(gnu_printf, text, first)))
+#elif defined(__GNUC__)
 #define CLI_PRINTF(text, first) __attribute__((format(printf, text, first)))
 #else
 #define CLI_PRINTF(format, first)
@@ -23,6 +25,7 @@ enum cli_exit {
 enum cli_kind {
     CLI_FLAG,    /* bool */
     CLI_TEXT,    /* const char * */
+    CLI_PAIR,    /* const char *[2]: two values */
     CLI_INTEGER, /* int64_t */
     CLI_REAL,    /* double */
     CLI_LIST,    /* struct cli_list: the option may be given more than once */

@@ -3,7 +3,7 @@
 #include "arrays.h"
 #include "demo.h"
 #include "half.h"
-#include "session.h"
+#include "run_options.h"
 #include "verdict.h"
 
 #include <inttypes.h>
@@ -14,8 +14,9 @@
 
 struct request {
     const char *q, *k, *v, *out, *lse;
-    const char *dtype, *out_dtype, *layout, *causal, *device, *engine;
+    const char *dtype, *out_dtype, *layout, *device, *engine;
     double scale;
+    struct run_options options;
     bool check;
     bool demo;
     const char *data, *svg;
@@ -29,7 +30,8 @@ struct job {
     clattn_problem problem;
     enum npy_type out_type;
     void *storage[3], *o;
-    float *lse;
+    float *lse, *scores;
+    struct trial_data options;
 };
 
 static const char *const option_names[3] = {"--q", "--k", "--v"};
@@ -136,32 +138,14 @@ static int set_layout(struct job *job)
     return CLI_OK;
 }
 
-static int set_causal(struct job *job)
-{
-    const char *text = job->request->causal;
-    clattn_problem *p = &job->problem;
-    if (text == NULL)
-        return CLI_OK;
-    p->causal = true;
-    if (strcmp(text, "top-left") == 0)
-        p->corner = CLATTN_TOP_LEFT;
-    else if (strcmp(text, "bottom-right") == 0)
-        p->corner = CLATTN_BOTTOM_RIGHT;
-    else if (cli_read_integer(text, &p->offset))
-        p->corner = CLATTN_EXPLICIT;
-    else
-        return cli_fail("run", CLI_USAGE, "--causal", "'%s' is neither top-left, bottom-right, nor the key position of query 0",
-                        text);
-    return CLI_OK;
-}
-
 static int make_problem(struct job *job)
 {
     clattn_problem_init(&job->problem);
     int code = set_layout(job);
     code = code != CLI_OK ? code : set_sizes(job);
     code = code != CLI_OK ? code : set_types(job);
-    code = code != CLI_OK ? code : set_causal(job);
+    code = code != CLI_OK ? code : run_options_set(&job->request->options, &job->problem);
+    code = code != CLI_OK ? code : run_options_read(&job->request->options, &job->problem, &job->options);
     job->problem.scale = (float)job->request->scale;
     job->problem.lse.present = job->request->lse != NULL;
     clattn_problem_set_layout(&job->problem, job->layout);
@@ -181,19 +165,43 @@ static int convert_inputs(struct job *job)
     return CLI_OK;
 }
 
+/* Rows of packed tensors that belong to no sequence are not written: a mark shows which. */
+static int mark_outputs(const struct job *job, struct runner *runner)
+{
+    const size_t o_items = runner->bytes[RUN_O] / storage_size(job->problem.o.type);
+    if (job->problem.packed.starts == CLATTN_NO_INTEGERS)
+        return CLI_OK;
+    storage_fill_poison(job->problem.o.type, job->o, (int64_t)o_items);
+    storage_fill_poison(CLATTN_FP32, job->lse, (int64_t)(runner->bytes[RUN_LSE] / sizeof(float)));
+    const int code = runner_write(runner, RUN_O, job->o);
+    return code != CLI_OK ? code : runner_write(runner, RUN_LSE, job->lse);
+}
+
+/* In the files such rows are 0. */
+static void clear_marks(clattn_type type, void *data, size_t bytes)
+{
+    for (int64_t i = 0; i < (int64_t)(bytes / storage_size(type)); i++)
+        if (storage_is_poison(type, data, i))
+            storage_set(type, data, i, 0.0f);
+}
+
 static int compute(struct job *job, struct runner *runner)
 {
     int code = CLI_OK;
     double seconds = 0;
-    for (int i = 0; i < 3 && code == CLI_OK; i++)
-        code = runner_write(runner, (enum runner_tensor)i, job->storage[i]);
-    code = code != CLI_OK ? code : runner_run(runner, &seconds);
     job->o = malloc(runner->bytes[RUN_O] + 1);
     job->lse = malloc(runner->bytes[RUN_LSE] + 1);
-    if (code == CLI_OK && (job->o == NULL || job->lse == NULL))
-        code = cli_fail("run", CLI_FAILED, "--out", "out of memory");
+    job->scores = malloc(runner->bytes[RUN_SCORES] + 1);
+    if (job->o == NULL || job->lse == NULL || job->scores == NULL)
+        return cli_fail("run", CLI_FAILED, "--out", "out of memory");
+    for (int i = 0; i < 3 && code == CLI_OK; i++)
+        code = runner_write(runner, (enum runner_tensor)i, job->storage[i]);
+    code = code != CLI_OK ? code : run_options_send(&job->options, runner);
+    code = code != CLI_OK ? code : mark_outputs(job, runner);
+    code = code != CLI_OK ? code : runner_run(runner, &seconds);
     code = code != CLI_OK ? code : runner_read(runner, RUN_O, job->o);
     code = code != CLI_OK ? code : runner_read(runner, RUN_LSE, job->lse);
+    code = code != CLI_OK ? code : runner_read(runner, RUN_SCORES, job->scores);
     return code;
 }
 
@@ -209,10 +217,22 @@ static void report(const struct job *job, const struct runner *runner)
     free(device);
 }
 
+/* fp32 numbers as a file. */
+static int write_floats(const char *option, const char *path, const float *data, int rank, const int64_t *shape)
+{
+    struct npy array;
+    if (!array_from_storage(&array, NPY_F4, CLATTN_FP32, data, rank, shape))
+        return cli_fail("run", CLI_FAILED, option, "out of memory");
+    const int code = array_write("run", option, path, &array);
+    npy_free(&array);
+    return code;
+}
+
 static int write_outputs(const struct job *job)
 {
     const clattn_problem *p = &job->problem;
     const struct npy *q = &job->in[0];
+    const bool packed = p->packed.starts != CLATTN_NO_INTEGERS;
     struct npy array;
     int64_t shape[4];
     memcpy(shape, q->shape, sizeof shape);
@@ -221,14 +241,31 @@ static int write_outputs(const struct job *job)
         return cli_fail("run", CLI_FAILED, "--out", "out of memory");
     int code = array_write("run", "--out", job->request->out, &array);
     npy_free(&array);
-    if (code != CLI_OK || job->request->lse == NULL)
-        return code;
-    const int64_t lse_shape[3] = {p->batch, p->heads_q, p->seq_q};
-    if (!array_from_storage(&array, NPY_F4, CLATTN_FP32, job->lse, q->rank - 1, lse_shape + 4 - q->rank))
-        return cli_fail("run", CLI_FAILED, "--lse", "out of memory");
-    code = array_write("run", "--lse", job->request->lse, &array);
-    npy_free(&array);
+    const int64_t lse_shape[3] = {packed ? 1 : p->batch, p->heads_q, packed ? p->packed.total_q : p->seq_q};
+    if (code == CLI_OK && job->request->lse)
+        code = write_floats("--lse", job->request->lse, job->lse, q->rank - 1, lse_shape + 4 - q->rank);
+    const int64_t scores_shape[4] = {p->batch, p->heads_q, p->seq_q, p->seq_kv};
+    const int scores_rank = packed ? 4 : q->rank;
+    if (code == CLI_OK && job->request->options.scores[1])
+        code =
+            write_floats("--scores", job->request->options.scores[1], job->scores, scores_rank, scores_shape + 4 - scores_rank);
     return code;
+}
+
+static int finish(struct job *job, const struct runner *runner)
+{
+    const clattn_problem *p = &job->problem;
+    int verdict = CLI_OK;
+    report(job, runner);
+    if (job->request->check)
+        verdict = verdict_print("run", p, &job->options, job->storage, job->o, p->lse.present ? job->lse : NULL,
+                                p->scores.kind != CLATTN_SCORES_NONE ? job->scores : NULL);
+    if (p->packed.starts != CLATTN_NO_INTEGERS) {
+        clear_marks(p->o.type, job->o, runner->bytes[RUN_O]);
+        clear_marks(CLATTN_FP32, job->lse, runner->bytes[RUN_LSE]);
+    }
+    const int code = write_outputs(job);
+    return code != CLI_OK ? code : verdict;
 }
 
 static int run_on_device(struct job *job)
@@ -241,11 +278,7 @@ static int run_on_device(struct job *job)
     code = runner_open(&runner, &session, &job->problem, job->request->engine);
     if (code == CLI_OK) {
         code = compute(job, &runner);
-        if (code == CLI_OK)
-            report(job, &runner);
-        code = code != CLI_OK ? code : write_outputs(job);
-        if (code == CLI_OK && job->request->check)
-            code = verdict_print("run", &job->problem, job->storage, job->o, job->problem.lse.present ? job->lse : NULL);
+        code = code != CLI_OK ? code : finish(job, &runner);
         runner_close(&runner);
     }
     session_close(&session);
@@ -267,6 +300,8 @@ static int run_files(const struct request *request)
     }
     free(job.o);
     free(job.lse);
+    free(job.scores);
+    run_options_free(&job.options);
     return code;
 }
 
@@ -294,9 +329,30 @@ int cmd_run(int argc, char **argv)
         {"--layout", "bhsd|bshd", CLI_TEXT, &r.layout,
          "the order of axes: 4-D as named, 3-D without batch, 2-D is (seq, dim)\n(default bhsd)"},
         {"--scale", "X", CLI_REAL, &r.scale, "what Q.K is multiplied by (default 1/sqrt(head_dim))"},
-        {"--causal", "CORNER", CLI_TEXT, &r.causal,
+        {"--causal", "CORNER", CLI_TEXT, &r.options.causal,
          "top-left: query i sees keys up to i; bottom-right: the last query sees\nevery key; or a number: the key position of "
          "query 0"},
+        {"--window", "L,R", CLI_TEXT, &r.options.window,
+         "only L keys to the left and R to the right of a query's own position;\n-1 is open"},
+        {"--corner", "CORNER", CLI_TEXT, &r.options.corner,
+         "top-left or bottom-right: own positions for --window and --alibi where there\nis no --causal (default top-left)"},
+        {"--offset", "N", CLI_TEXT, &r.options.offset, "the same as the key position of query 0"},
+        {"--mask", "M.npy", CLI_TEXT, &r.options.mask,
+         "bool or uint8, non-zero keeps a key: (keys), (queries, keys), (heads,\nqueries, keys) or (batch, heads, queries, "
+         "keys); 1 in a place is a broadcast"},
+        {"--bias", "B.npy", CLI_TEXT, &r.options.bias, "floats of such a shape, added to the scores; -inf hides a key"},
+        {"--softcap", "X", CLI_REAL, &r.options.softcap, "scores become X tanh(score / X), before bias and masks"},
+        {"--alibi", "auto|S.npy", CLI_TEXT, &r.options.alibi,
+         "a slope for each query head (or batch entry and head) times the distance is\nsubtracted; auto: the usual slopes"},
+        {"--sink", "S.npy", CLI_TEXT, &r.options.sink, "a number for each query head that joins the denominator"},
+        {"--q-lengths", "L.npy", CLI_TEXT, &r.options.q_lengths,
+         "how many queries of each batch entry are real, int32 or int64"},
+        {"--kv-lengths", "L.npy", CLI_TEXT, &r.options.kv_lengths, "how many keys"},
+        {"--cu-q", "C.npy", CLI_TEXT, &r.options.cu_q,
+         "packed sequences: where each begins in Q, and the end of the last;\nthe batch is their number"},
+        {"--cu-k", "C.npy", CLI_TEXT, &r.options.cu_k, "the same for K and V"},
+        {"--scores", "KIND P.npy", CLI_PAIR, r.options.scores,
+         "also write a number for each query and key, fp32: raw, softcap, bias (what\nsoftmax takes) or softmax (the weights)"},
         {"--device", "SEL", CLI_TEXT, &r.device, "0:1, gpu, cpu, or a part of a name, as `clattn info` lists them"},
         {"--engine", "NAME", CLI_TEXT, &r.engine, "only this engine; `unfused` is the three-kernel baseline"},
         {"--check", NULL, CLI_FLAG, &r.check, "compare with double precision on the host and print the error"},
@@ -313,7 +369,9 @@ int cmd_run(int argc, char **argv)
         .examples = "  clattn run --demo\n"
                     "  clattn run --q q.npy --k k.npy --v v.npy --out o.npy --check\n"
                     "  clattn run --q q.npy --k k.npy --v v.npy --out o.npy --causal bottom-right \\\n"
-                    "             --dtype q=fp32,kv=fp16,o=fp32 --layout bshd --device gpu\n",
+                    "             --dtype q=fp32,kv=fp16,o=fp32 --layout bshd --device gpu\n"
+                    "  clattn run --q q.npy --k k.npy --v v.npy --out o.npy --window 128,0 --causal top-left\n"
+                    "  clattn run --q q.npy --k k.npy --v v.npy --out o.npy --kv-lengths lengths.npy --alibi auto\n",
     };
     if (!cli_parse(&command, argc, argv, &code))
         return code;

@@ -226,11 +226,14 @@ const struct matrix_group matrix_groups[] = {
       MASKS, LIST("repeats=5")},
      QUICK(1, 3, 1)},
     {"weights",
-     "the softmax weights as an output, where an engine offers them",
+     "scores and weights as a second output",
      {LIST("fp32", "fp16"), LIST("d64", "d40"), NULL, SOME_HEADS, LIST("q1", "q33", "q129"), LIST("k0", "k1", "k65", "k513"),
-      MASKS, LIST("scores=softmax", "scores=softmax inputs=nan-rows")},
-     .rotate = BIT(HEADS),
-     QUICK(1, 10, 1)},
+      CORNERS,
+      LIST("scores=softmax", "scores=softmax inputs=nan-rows", "scores=raw", "scores=softcap", "scores=bias",
+           "scores=bias score-heads=0,1"),
+      SOME_OPTIONS, SOME_SCORES, SOME_SEQUENCES},
+     .rotate = BIT(HEADS) | BIT(MASK) | BIT(HIDE) | BIT(SCORE) | BIT(SEQUENCES),
+     QUICK(1, 20, 1)},
 };
 const size_t matrix_group_count = sizeof matrix_groups / sizeof *matrix_groups;
 

@@ -65,6 +65,7 @@ void oracle_sequence_find(const struct oracle_call *call, int64_t batch, struct 
         s->kv_length = within(kv_end - s->kv_start, 0, call->seq_kv);
     }
     s->q_rows = s->q_length;
+    s->kv_rows = s->kv_length;
     if (p->q_lengths)
         s->q_length = within(integer_at(call->q_lengths, p->q_lengths, batch), 0, s->q_length);
     if (p->kv_lengths)
@@ -151,8 +152,8 @@ static double factor_of(const struct oracle *oracle)
     return oracle->call.problem->bias.factors ? (double)oracle->call.bias_factors[oracle->head] : 1.0;
 }
 
-/* The score of a visible key. Every rule that changes a score belongs here, and below. */
-static double score(const struct oracle *oracle, int64_t j)
+/* The score of a key, up to a stage. Every rule that changes a score belongs here, and below. */
+static double score(const struct oracle *oracle, int64_t j, clattn_scores_kind stage)
 {
     const clattn_problem *p = oracle->call.problem;
     const float *key = oracle->k + j * p->head_dim_qk;
@@ -160,8 +161,10 @@ static double score(const struct oracle *oracle, int64_t j)
     for (int64_t d = 0; d < p->head_dim_qk; d++)
         s += (double)oracle->q[d] * (double)key[d];
     s = held(scale_of(&oracle->call) * s);
-    if (p->softcap != 0.0f)
+    if (p->softcap != 0.0f && stage >= CLATTN_SCORES_SOFTCAP)
         s = (double)p->softcap * tanh(s / (double)p->softcap);
+    if (stage < CLATTN_SCORES_BIAS)
+        return s;
     if (p->bias.present)
         s += held(factor_of(oracle) * (double)bias_at(&oracle->call, oracle->batch, oracle->head, oracle->row, j));
     if (p->alibi.present)
@@ -170,7 +173,7 @@ static double score(const struct oracle *oracle, int64_t j)
 }
 
 /* The same in fp32. */
-static float plain_score(const struct oracle *oracle, int64_t j)
+static float plain_score(const struct oracle *oracle, int64_t j, clattn_scores_kind stage)
 {
     const clattn_problem *p = oracle->call.problem;
     const float *key = oracle->k + j * p->head_dim_qk;
@@ -178,8 +181,10 @@ static float plain_score(const struct oracle *oracle, int64_t j)
     for (int64_t d = 0; d < p->head_dim_qk; d++)
         s += oracle->q[d] * key[d];
     s = (float)held((float)scale_of(&oracle->call) * s);
-    if (p->softcap != 0.0f)
+    if (p->softcap != 0.0f && stage >= CLATTN_SCORES_SOFTCAP)
         s = p->softcap * tanhf(s / p->softcap);
+    if (stage < CLATTN_SCORES_BIAS)
+        return s;
     if (p->bias.present) {
         const float bias = bias_at(&oracle->call, oracle->batch, oracle->head, oracle->row, j);
         s += (float)held((float)factor_of(oracle) * bias);
@@ -247,14 +252,14 @@ static void select_row(struct oracle *oracle, int64_t batch, int64_t head, int64
     if (batch != oracle->batch)
         oracle_sequence_find(call, batch, s);
     if (batch != oracle->batch || kv_head != oracle->kv_head) {
-        decode(&p->k, call->k, first, kv_head, s->kv_start, s->kv_length, p->head_dim_qk, oracle->k);
-        decode(&p->v, call->v, first, kv_head, s->kv_start, s->kv_length, p->head_dim_v, oracle->v);
+        decode(&p->k, call->k, first, kv_head, s->kv_start, s->kv_rows, p->head_dim_qk, oracle->k);
+        decode(&p->v, call->v, first, kv_head, s->kv_start, s->kv_rows, p->head_dim_v, oracle->v);
     }
     oracle->batch = batch;
     oracle->kv_head = kv_head;
     oracle->head = head;
     oracle->row = row;
-    decode(&p->q, call->q, first, head, s->q_start + row, row < s->q_length ? 1 : 0, p->head_dim_qk, oracle->q);
+    decode(&p->q, call->q, first, head, s->q_start + row, row < s->q_rows ? 1 : 0, p->head_dim_qk, oracle->q);
     for (int64_t j = 0; j < call->seq_kv; j++)
         oracle->seen[j] = oracle_sees(call, s, batch, head, row, j);
 }
@@ -271,7 +276,7 @@ void oracle_row(struct oracle *oracle, int64_t batch, int64_t head, int64_t row,
     for (int64_t j = 0; j < keys; j++) {
         if (seen[j]) {
             empty = false;
-            p[j] = score(oracle, j);
+            p[j] = score(oracle, j, CLATTN_SCORES_BIAS);
             largest = p[j] > largest ? p[j] : largest;
         }
     }
@@ -305,7 +310,7 @@ void oracle_plain_row(struct oracle *oracle, int64_t batch, int64_t head, int64_
     for (int64_t j = 0; j < keys; j++) {
         if (seen[j]) {
             empty = false;
-            p[j] = plain_score(oracle, j);
+            p[j] = plain_score(oracle, j, CLATTN_SCORES_BIAS);
             largest = p[j] > largest ? p[j] : largest;
         }
     }
@@ -325,6 +330,19 @@ void oracle_plain_row(struct oracle *oracle, int64_t batch, int64_t head, int64_
     for (int64_t e = 0; e < dim; e++)
         o[e] = empty ? 0.0f : storage_round(problem->o.type, o[e] / sum);
     *lse = sum == 0.0f ? -INFINITY : largest + logf(sum);
+}
+
+void oracle_scores(struct oracle *oracle, int64_t batch, int64_t head, int64_t row, clattn_scores_kind kind, double *scores,
+                   float *plain)
+{
+    select_row(oracle, batch, head, row);
+    for (int64_t j = 0; j < oracle->call.seq_kv; j++) {
+        /* Past the rows of a packed sequence there is nothing to multiply. */
+        const bool there = row < oracle->sequence.q_rows && j < oracle->sequence.kv_rows;
+        const bool shown = there && (kind < CLATTN_SCORES_BIAS || oracle->seen[j]);
+        scores[j] = shown ? score(oracle, j, kind) : -INFINITY;
+        plain[j] = shown ? plain_score(oracle, j, kind) : -INFINITY;
+    }
 }
 
 bool oracle_attention(const struct oracle_call *call, double *o, double *lse)

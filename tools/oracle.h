@@ -28,6 +28,7 @@ void oracle_call_init(struct oracle_call *call, const clattn_problem *problem);
 /* One sequence of the batch: its lengths made safe, and where it lies in packed tensors. */
 struct oracle_sequence {
     int64_t q_rows;              /* rows that the output has of it: all of a padded sequence, its own of a packed one */
+    int64_t kv_rows;             /* the same of K and V */
     int64_t q_length, kv_length; /* queries and keys that are real */
     int64_t q_start, kv_start;   /* first rows in packed tensors, otherwise 0 */
     int64_t offset;              /* the key position of query 0 */
@@ -61,6 +62,10 @@ void oracle_row(struct oracle *oracle, int64_t batch, int64_t head, int64_t row,
  * before the second product, as engines that multiply in that type do. */
 void oracle_plain_row(struct oracle *oracle, int64_t batch, int64_t head, int64_t row, bool round_weights, float *o,
                       float *lse);
+
+/* Scores of the same row before softmax, seq_kv numbers: CLATTN_SCORES_RAW, _SOFTCAP or _BIAS; and the same in fp32. */
+void oracle_scores(struct oracle *oracle, int64_t batch, int64_t head, int64_t row, clattn_scores_kind kind, double *scores,
+                   float *plain);
 
 /* All rows: o[batch][heads_q][seq_q][head_dim_v] and lse[batch][heads_q][seq_q] (or NULL), contiguous. False: out of memory. */
 bool oracle_attention(const struct oracle_call *call, double *o, double *lse);

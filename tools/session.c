@@ -75,9 +75,10 @@ char *session_device_text(const struct session *session)
 static void sizes_of(const clattn_problem *p, enum runner_tensor tensor, int64_t sizes[4])
 {
     const bool is_kv = tensor == RUN_K || tensor == RUN_V;
-    sizes[0] = p->batch;
+    const bool is_packed = p->packed.starts != CLATTN_NO_INTEGERS && tensor != RUN_SCORES;
+    sizes[0] = is_packed ? 1 : p->batch;
     sizes[1] = is_kv ? p->heads_kv : p->heads_q;
-    sizes[2] = is_kv ? p->seq_kv : p->seq_q;
+    sizes[2] = is_packed ? (is_kv ? p->packed.total_kv : p->packed.total_q) : is_kv ? p->seq_kv : p->seq_q;
     switch (tensor) {
     case RUN_Q:
     case RUN_K:
@@ -159,10 +160,23 @@ void runner_close(struct runner *runner)
     for (int t = 0; t < RUN_TENSORS; t++)
         if (runner->buffers[t] != NULL)
             clReleaseMemObject(runner->buffers[t]);
+    for (size_t i = 0; i < runner->option_count; i++)
+        clReleaseMemObject(runner->options[i]);
     if (runner->workspace != NULL)
         clReleaseMemObject(runner->workspace);
     clattn_plan_destroy(runner->plan);
     memset(runner, 0, sizeof *runner);
+}
+
+int runner_option(struct runner *runner, const char *what, const void *data, size_t bytes, clattn_buffer *argument)
+{
+    cl_mem *buffer = &runner->options[runner->option_count];
+    int code = allocate(runner, what, bytes, buffer, argument);
+    if (code != CLI_OK || *buffer == NULL)
+        return code;
+    runner->option_count++;
+    const cl_int cl = clEnqueueWriteBuffer(runner->session->queue, *buffer, CL_TRUE, 0, bytes, data, 0, NULL, NULL);
+    return cl == CL_SUCCESS ? CLI_OK : cli_fail_cl(runner->session->command, "clEnqueueWriteBuffer", cl);
 }
 
 int runner_write(struct runner *runner, enum runner_tensor tensor, const void *data)

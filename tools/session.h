@@ -20,6 +20,8 @@ char *session_device_text(const struct session *session);
 
 enum runner_tensor { RUN_Q, RUN_K, RUN_V, RUN_O, RUN_LSE, RUN_SCORES, RUN_TENSORS };
 
+enum { RUN_MAX_OPTIONS = 10 };
+
 /* A plan with a device buffer for each of its tensors. Dense tensors only: what clattn_problem_set_layout makes. */
 struct runner {
     struct session *session;
@@ -27,12 +29,17 @@ struct runner {
     clattn_plan *plan;
     size_t bytes[RUN_TENSORS];
     cl_mem buffers[RUN_TENSORS], workspace;
+    cl_mem options[RUN_MAX_OPTIONS]; /* what runner_option made */
+    size_t option_count;
     size_t workspace_bytes;
     clattn_call call; /* ready to run; the caller may alter sizes and offsets */
 };
 
 int runner_open(struct runner *runner, struct session *session, const clattn_problem *problem, const char *engine);
 void runner_close(struct runner *runner);
+
+/* Puts the buffer of an option on the device; *argument, a member of runner->call, is set to it. */
+int runner_option(struct runner *runner, const char *what, const void *data, size_t bytes, clattn_buffer *argument);
 
 int runner_write(struct runner *runner, enum runner_tensor tensor, const void *data);
 int runner_read(struct runner *runner, enum runner_tensor tensor, void *data);

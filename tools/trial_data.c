@@ -185,7 +185,8 @@ static void shape_tensors(struct trial_data *data, const struct trial *trial)
     shape(&data->v, &p->v, batch, p->heads_kv, kv_rows, p->head_dim_v);
     shape(&data->o, &p->o, batch, p->heads_q, q_rows, p->head_dim_v);
     shape(&data->lse, &lse, p->lse.present ? batch : 0, p->heads_q, q_rows, 1);
-    shape(&data->scores, &scores, p->scores.kind != CLATTN_SCORES_NONE ? trial->batch : 0, p->heads_q, trial->seq_q,
+    const int64_t rest = p->heads_q - p->score_heads.first, score_heads = p->score_heads.count ? p->score_heads.count : rest;
+    shape(&data->scores, &scores, p->scores.kind != CLATTN_SCORES_NONE ? trial->batch : 0, score_heads, trial->seq_q,
           trial->seq_kv);
 }
 

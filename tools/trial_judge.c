@@ -21,9 +21,10 @@ struct judge {
     struct trial_result *result;
     struct oracle oracle;
     double *o, *weights;
-    float *plain;
+    float *plain, *plain_scores;
     double largest_v, largest_lse;
     double plain_error, plain_lse_error;       /* of the plain loop, largest */
+    double plain_score_error;                  /* against the size of the score, or 1 */
     double square, error_square, plain_square; /* sums over all elements */
     double worst_excess;
     struct {
@@ -116,17 +117,17 @@ static void judge_written(const struct trial_tensor *t, const bool *due, const c
 static void judge_all_written(const struct trial *trial, const struct trial_data *data, const struct oracle_call *call,
                               struct trial_result *result)
 {
-    /* The weights are numbered within each sequence, packed or not. */
-    bool *due = rows_due(trial, call, data->o.size[2]);
+    const int64_t rows = data->o.size[2] > data->scores.size[2] ? data->o.size[2] : data->scores.size[2];
+    bool *due = rows_due(trial, call, rows);
     if (!due) {
         blame(result, "the host is out of memory");
         return;
     }
     judge_written(&data->o, due, "o", result);
     judge_written(&data->lse, due, "lse", result);
-    for (int64_t s = 0; s < data->scores.size[2]; s++)
+    for (int64_t s = 0; s < data->scores.size[2]; s++) /* numbered within each sequence, packed or not */
         due[s] = true;
-    judge_written(&data->scores, due, "weights", result);
+    judge_written(&data->scores, due, "scores", result);
     free(due);
 }
 
@@ -207,6 +208,11 @@ static void judge_lse(struct judge *j, int64_t b, int64_t h, int64_t i, double w
  * the plain loop by themselves, so that they do not widen what the others are allowed. */
 #define COARSE_LSE 4096.0
 
+static bool is_coarse(const struct judge *j, double lse)
+{
+    return j->trial->problem.bias.present && isfinite(lse) && fabs(lse) > COARSE_LSE;
+}
+
 static void judge_coarse_row(struct judge *j, int64_t b, int64_t h, int64_t i, double lse, double plain_lse)
 {
     int64_t batch, row;
@@ -231,15 +237,30 @@ static void judge_coarse_row(struct judge *j, int64_t b, int64_t h, int64_t i, d
     }
 }
 
-static void judge_weights(struct judge *j, int64_t b, int64_t h, int64_t i)
+/* Scores of any stage. Those before softmax may be of any size, and their errors count against it. */
+static void judge_scores(struct judge *j, int64_t b, int64_t h, int64_t i, double lse)
 {
+    const clattn_problem *p = &j->trial->problem;
+    const int64_t place = h - p->score_heads.first;
+    /* Weights of a row whose scores are all that large are as coarse as these. */
+    const bool coarse = p->scores.kind == CLATTN_SCORES_SOFTMAX && is_coarse(j, lse);
+    const double forgiven = coarse ? 0x1p-22 * fabs(lse) : 0.0;
+    if (place < 0 || place >= j->data->scores.size[1])
+        return;
+    if (p->scores.kind != CLATTN_SCORES_SOFTMAX)
+        oracle_scores(&j->oracle, b, h, i, p->scores.kind, j->weights, j->plain_scores);
     for (int64_t key = 0; key < j->trial->seq_kv; key++) {
-        const double got = (double)trial_get(&j->data->scores, b, h, i, key), want = j->weights[key];
-        const double error = difference(got, want);
+        const double got = (double)trial_get(&j->data->scores, b, place, i, key), want = j->weights[key];
+        const double size = isfinite(want) && fabs(want) > 1.0 ? fabs(want) : 1.0;
+        const double error = difference(got, want) / size - forgiven;
         if (error > j->result->weights_error) {
             j->worst_weight.b = b, j->worst_weight.h = h, j->worst_weight.i = i, j->worst_weight.e = key;
             j->worst_weight.got = got, j->worst_weight.want = want;
             j->result->weights_error = error;
+        }
+        if (p->scores.kind != CLATTN_SCORES_SOFTMAX) {
+            const double plain = difference((double)j->plain_scores[key], want) / size;
+            j->plain_score_error = isfinite(plain) && plain > j->plain_score_error ? plain : j->plain_score_error;
         }
     }
 }
@@ -250,7 +271,13 @@ static void judge_row(struct judge *j, int64_t b, int64_t h, int64_t i)
     float plain_lse;
     oracle_row(&j->oracle, b, h, i, j->o, &lse, j->weights);
     oracle_plain_row(&j->oracle, b, h, i, j->trial->round_weights, j->plain, &plain_lse);
-    if (j->trial->problem.bias.present && isfinite(lse) && fabs(lse) > COARSE_LSE) {
+    if (j->data->scores.count > 0)
+        judge_scores(j, b, h, i, lse);
+    if (j->trial->problem.packed.starts && i >= j->oracle.sequence.q_rows) {
+        j->result->rows_checked++; /* it has scores and no output */
+        return;
+    }
+    if (is_coarse(j, lse)) {
         judge_coarse_row(j, b, h, i, lse, (double)plain_lse);
         j->result->rows_checked++;
         return;
@@ -260,8 +287,6 @@ static void judge_row(struct judge *j, int64_t b, int64_t h, int64_t i)
         j->largest_lse = fabs(lse);
     if (j->data->lse.count > 0)
         judge_lse(j, b, h, i, lse, (double)plain_lse);
-    if (j->data->scores.count > 0)
-        judge_weights(j, b, h, i);
     j->result->rows_checked++;
 }
 
@@ -281,7 +306,7 @@ static void judge_rows(struct judge *j)
         oracle_sequence_find(&j->oracle.call, b, &s);
         for (int64_t h = 0; h < p->heads_q; h++) {
             for (int64_t i = 0; i < t->seq_q; i++, row++) {
-                if (packed && i >= s.q_rows)
+                if (packed && i >= s.q_rows && j->data->scores.count == 0)
                     continue;
                 if (rows <= limit || row == 0 || row + 1 == rows || random_mix(t->seed ^ row << 8) % rows < limit)
                     judge_row(j, b, h, i);
@@ -318,7 +343,8 @@ static void set_bounds(struct judge *j)
         r->rel_bound += (0x1p-23 * j->largest_v + large_scores(j)) * sqrt((double)(r->rows_checked * p->head_dim_v)) / size;
     }
     r->lse_bound = 2.0 * j->plain_lse_error + 1e-6 * (j->largest_lse > 1.0 ? j->largest_lse : 1.0);
-    r->weights_bound = 1e-6 + 4e-7 * j->largest_lse;
+    r->weights_bound =
+        p->scores.kind == CLATTN_SCORES_SOFTMAX ? 1e-6 + 4e-7 * j->largest_lse : 1e-6 + 2.0 * j->plain_score_error;
 }
 
 static void judge_numbers(struct judge *j)
@@ -339,7 +365,7 @@ static void judge_numbers(struct judge *j)
               j->worst_lse.b, j->worst_lse.h, j->worst_lse.i, j->worst_lse.got, j->worst_lse.want, r->lse_error, r->lse_bound);
     if (!(r->weights_error <= r->weights_bound))
         blame(r,
-              "weights[b=%" PRId64 " h=%" PRId64 " i=%" PRId64 " j=%" PRId64
+              "scores[b=%" PRId64 " h=%" PRId64 " i=%" PRId64 " j=%" PRId64
               "] is %.9g, expected %.9g: error %.3g, allowed %.3g",
               j->worst_weight.b, j->worst_weight.h, j->worst_weight.i, j->worst_weight.e, j->worst_weight.got,
               j->worst_weight.want, r->weights_error, r->weights_bound);
@@ -359,7 +385,8 @@ void trial_judge(const struct trial *trial, const struct trial_data *data, struc
     j.o = malloc((size_t)p->head_dim_v * sizeof *j.o);
     j.plain = malloc((size_t)p->head_dim_v * sizeof *j.plain);
     j.weights = malloc((size_t)(trial->seq_kv + 1) * sizeof *j.weights);
-    if (j.o && j.plain && j.weights && oracle_begin(&j.oracle, &call)) {
+    j.plain_scores = malloc((size_t)(trial->seq_kv + 1) * sizeof *j.plain_scores);
+    if (j.o && j.plain && j.weights && j.plain_scores && oracle_begin(&j.oracle, &call)) {
         judge_numbers(&j);
         oracle_end(&j.oracle);
     } else {
@@ -368,4 +395,5 @@ void trial_judge(const struct trial *trial, const struct trial_data *data, struc
     free(j.o);
     free(j.plain);
     free(j.weights);
+    free(j.plain_scores);
 }

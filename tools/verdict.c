@@ -34,22 +34,32 @@ static void print_result(const struct trial *trial, const struct trial_result *r
     printf("\n");
 }
 
-int verdict_print(const char *command, const clattn_problem *p, void *const inputs[3], void *o, float *lse)
+int verdict_print(const char *command, const clattn_problem *p, const struct trial_data *options, void *const inputs[3],
+                  void *o, float *lse, float *scores)
 {
     struct trial trial;
     struct trial_data data;
     struct trial_result result;
+    const bool packed = p->packed.starts != CLATTN_NO_INTEGERS;
+    const int64_t batch = packed ? 1 : p->batch, q_rows = packed ? p->packed.total_q : p->seq_q,
+                  kv_rows = packed ? p->packed.total_kv : p->seq_kv;
     const clattn_tensor lse_tensor = {CLATTN_FP32, p->lse.stride_batch, p->lse.stride_head, p->lse.stride_seq, 1};
+    const clattn_tensor scores_tensor = {CLATTN_FP32, p->scores.stride_batch, p->scores.stride_head, p->scores.stride_seq_q,
+                                         p->scores.stride_seq_kv};
     memset(&data, 0, sizeof data);
+    if (options)
+        data = *options;
     memset(&result, 0, sizeof result);
     trial_init(&trial, p);
     trial.effort = EFFORT;
-    data.q = view(&p->q, p->batch, p->heads_q, p->seq_q, p->head_dim_qk, inputs[0]);
-    data.k = view(&p->k, p->batch, p->heads_kv, p->seq_kv, p->head_dim_qk, inputs[1]);
-    data.v = view(&p->v, p->batch, p->heads_kv, p->seq_kv, p->head_dim_v, inputs[2]);
-    data.o = view(&p->o, p->batch, p->heads_q, p->seq_q, p->head_dim_v, o);
+    data.q = view(&p->q, batch, p->heads_q, q_rows, p->head_dim_qk, inputs[0]);
+    data.k = view(&p->k, batch, p->heads_kv, kv_rows, p->head_dim_qk, inputs[1]);
+    data.v = view(&p->v, batch, p->heads_kv, kv_rows, p->head_dim_v, inputs[2]);
+    data.o = view(&p->o, batch, p->heads_q, q_rows, p->head_dim_v, o);
     if (lse != NULL)
-        data.lse = view(&lse_tensor, p->batch, p->heads_q, p->seq_q, 1, lse);
+        data.lse = view(&lse_tensor, batch, p->heads_q, q_rows, 1, lse);
+    if (scores != NULL)
+        data.scores = view(&scores_tensor, p->batch, p->heads_q, p->seq_q, p->seq_kv, scores);
     trial_judge(&trial, &data, &result);
     print_result(&trial, &result, lse != NULL);
     return result.ok ? CLI_OK : cli_fail(command, CLI_CHECK_FAILED, "--check", "%s", result.message);

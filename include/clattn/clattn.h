@@ -353,8 +353,8 @@ static inline void clattn_plan_options_init(clattn_plan_options *options)
 }
 
 /* Chooses an engine and tiles and builds the kernels (programs are shared by all plans of a context). Nothing is
- * launched, unless work is to be cut into slices (max_launch_ms), when a small problem is timed on a queue of the library's own,
- * or a program of a vendor's engine is used for the first time, when it is checked against `reference` (docs/engines.md).
+ * launched, unless work is to be cut into slices (max_launch_ms), when a small problem is timed on a queue of the library's
+ * own, or a program of a vendor's engine is used for the first time, when it is checked against `reference` (docs/engines.md).
  * Errors: INVALID_ARGUMENT with the field, UNSUPPORTED with the reason an engine each, BUILD_FAILED with the log, OPENCL,
  * DEVICE_LOST, OUT_OF_HOST_MEMORY. */
 CLATTN_API clattn_status clattn_plan_create(clattn_context *context, const clattn_problem *problem,

@@ -25,6 +25,49 @@ static void set_noise(const struct trial_tensor *t)
     }
 }
 
+/* The examples of docs/semantics.md that no case below holds. */
+static void worked_examples(void **state)
+{
+    (void)state;
+    static const int64_t starts[] = {0, 1, 3};
+    static const struct {
+        const char *shape;
+        float v[4];
+        int64_t number; /* of lengths or offsets */
+        double want[3];
+    } rows[] = {
+        {"q1 k4 d8 kv-lengths", {5.0f, 10.0f, NAN, INFINITY}, 2, {7.5}},
+        {"q1 k4 d8 kv-lengths=int64 causal=bottom-right", {5.0f, 10.0f, NAN, INFINITY}, 2, {7.5}},
+        {"q1 k2 d8 offsets causal", {5.0f, 10.0f}, 0, {5.0}},
+        {"q1 k2 d8 offsets causal", {5.0f, 10.0f}, 1, {7.5}},
+        {"q1 k2 d8 offsets=int64 causal", {5.0f, 10.0f}, -1, {0.0}},
+        {"q1 k2 d8 alibi", {0.0f, 1.0f}, 0, {0.26894}},
+        {"b2 q2 k2 d8 packed causal", {1.0f, 2.0f, 3.0f}, 0, {1.0, 2.0, 2.5}},
+        {"b2 q2 k2 d8 packed=int64 causal=bottom-right", {1.0f, 2.0f, 3.0f}, 0, {1.0, 2.0, 2.5}},
+    };
+    FOR_EACH_ENGINE(engine)
+    {
+        for (size_t i = 0; i < COUNT_OF(rows); i++) {
+            struct attend a;
+            attend_begin(&a, rows[i].shape);
+            attend_fill(&a.data.alibi, 1.0f);
+            set_starts(&a.data.q_starts, starts);
+            set_starts(&a.data.kv_starts, starts);
+            set_starts(&a.data.kv_lengths, &rows[i].number);
+            set_starts(&a.data.offsets, &rows[i].number);
+            for (int64_t j = 0; j < a.data.v.size[2]; j++) {
+                trial_set(&a.data.v, 0, 0, j, 0, rows[i].v[j]);
+            }
+            if (attend_run(&a, engine)) {
+                for (int64_t s = 0; s < (a.data.q_starts.count > 0 ? 3 : 1); s++) {
+                    assert_near(trial_get(&a.data.o, 0, 0, s, 0), rows[i].want[s], 1e-5);
+                }
+            }
+            attend_end(&a);
+        }
+    }
+}
+
 /* A combine step that took the output's row step for the head size. */
 static void case_R039_split_keys_in_any_layout(void **state)
 {
@@ -450,6 +493,7 @@ static void minilm_three_ways(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(worked_examples),
         cmocka_unit_test(case_R039_split_keys_in_any_layout),
         cmocka_unit_test(case_R040_shared_heads_with_a_mask),
         cmocka_unit_test(case_R046_empty_sequences),

@@ -68,8 +68,8 @@ static void several_marks_in_a_line(void **state)
 static void two_kernels(void **state)
 {
     (void)state;
-    check(".target sm_90\n.reqntid 32\n{ //@x;\n}\n.reqntid 64\n{\n}\n", 54,
-          ".target sm_90a\n.reqntid 32\n.minnctapersm 1\n{ x;\n}\n.reqntid 64\n.minnctapersm 1\n{\n}\n");
+    static const char two[] = ".target sm_90\n.reqntid 32\n{ //@x;\n}\n.reqntid 64\n{\n}\n";
+    check(two, strlen(two), ".target sm_90a\n.reqntid 32\n.minnctapersm 1\n{ x;\n}\n.reqntid 64\n.minnctapersm 1\n{\n}\n");
 }
 
 static void other_binaries(void **state)

@@ -132,6 +132,7 @@ FN void consume(engine *e, const launch_args *a, const option_data *b, __global 
     span keys;
     e->row = consumer_of() * 64 + (int)get_local_id(0) % 128 / 32 * 16 + (int)get_local_id(0) % 32 / 4;
     e->col = (int)get_local_id(0) % 4 * 2;
+    e->late = 1.0f; /* rows that see no key have no product that would say it */
     UNROLL for (int i = 0; i < DIM_V / 2; i++) { e->o[i] = 0.0f; }
     if (consumer_of() == CONSUMERS - 1) {
         turn_end();

@@ -20,6 +20,10 @@ function(clattn_compile target)
     else()
         # POSIX 2008 and M_PI, which -std=c11 alone hides.
         target_compile_definitions(${target} PRIVATE _XOPEN_SOURCE=700)
+        if(MINGW)
+            # C11's printf, which the system's own library lacks.
+            target_compile_definitions(${target} PRIVATE __USE_MINGW_ANSI_STDIO=1)
+        endif()
         target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes)
         if(CLATTN_WERROR)
             target_compile_options(${target} PRIVATE -Werror)

@@ -45,7 +45,7 @@ struct engine {
     bool on_request;  /* chosen only when the caller names it */
     bool vendor;      /* goes past the standard: believed only after the self-check (src/selfcheck.h) */
     const char *ptx_target; /* NULL, or the architecture for which its program is built a second time (src/ptx.h) */
-    bool has_scores;  /* gives the caller's scores along with O */
+    bool has_scores;        /* gives the caller's scores along with O */
 
     /* Does it serve this problem on this device? If not, `why` says so in a few words. The problem is valid. */
     bool (*serves)(const struct facts *facts, const clattn_problem *problem, char *why, size_t why_size);

@@ -199,7 +199,8 @@ static clattn_status build_entry(clattn_context *context, struct program *entry,
     clattn_error failure;
     clattn_error_init(&failure);
     cla_lock_give(&context->lock);
-    const bool cached = cla_cache_key_of(&context->cache, "program", options, &source->text, &entry->cache_key);
+    const bool cached =
+        cla_cache_key_of(&context->cache, target ? target : "program", options, &source->text, &entry->cache_key);
     *program = cached ? load(context, &entry->cache_key, options) : NULL;
     const bool loaded = *program != NULL;
     const clattn_status status = loaded ? CLATTN_SUCCESS : build(context, source, options, target, program, &failure);

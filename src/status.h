@@ -5,7 +5,9 @@
 
 #include "clattn/clattn.h"
 
-#if defined(__GNUC__)
+#if defined(__MINGW32__)
+#define CLA_PRINTF(text, first) __attribute__((format(gnu_printf, text, first)))
+#elif defined(__GNUC__)
 #define CLA_PRINTF(text, first) __attribute__((format(printf, text, first)))
 #else
 #define CLA_PRINTF(text, first)

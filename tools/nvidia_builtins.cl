@@ -51,3 +51,9 @@ BUILTIN int atomic_inc(volatile __global int *p)
     __asm__ volatile("atom.global.add.s32 %0, [%1], 1;" : "=r"(y) : "l"(p) : "memory");
     return y;
 }
+BUILTIN int atomic_or(volatile __local int *p, int x)
+{
+    int y;
+    __asm__ volatile("atom.shared.or.b32 %0, [%1], %2;" : "=r"(y) : "r"((uint)(size_t)p), "r"(x) : "memory");
+    return y;
+}

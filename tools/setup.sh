@@ -13,7 +13,7 @@ packages="
     libcmocka-dev libcjson-dev pkg-config binutils
 "
 ci_packages="
-    g++ clang clang-format
+    g++ clang clang-format doxygen
     python3 python3-venv
 "
 

@@ -8,7 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#ifndef _WIN32
 #include <sys/utsname.h>
+#endif
 
 /* -------------------------------------------------------------------------------------------------------- text of facts */
 
@@ -42,11 +44,15 @@ uint64_t fact_number(const char *facts, const char *name)
 
 static void describe_system(struct survey *survey)
 {
+#ifdef _WIN32
+    snprintf(survey->system, sizeof survey->system, "Windows");
+#else
     struct utsname name;
     if (uname(&name) == 0)
         snprintf(survey->system, sizeof survey->system, "%.80s %.80s %.80s", name.sysname, name.release, name.machine);
     else
         snprintf(survey->system, sizeof survey->system, "n/a");
+#endif
 }
 
 /* Both common loaders tell it through this entry of theirs; it has no standard header. */

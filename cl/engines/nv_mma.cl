@@ -110,6 +110,7 @@ FN void engine_begin(engine *e, const tile *t, const launch_args *a, __global co
     e->q_at = e->local_memory + (uint)((warp * 16 * M_TILES + item % 16) * QK_STRIDE + item / 16 * 16);
     e->k_at = (uint)((item / 16 * 8 + item % 8) * QK_STRIDE + item / 8 % 2 * 16);
     e->v_at = (uint)(item % 16 * V_STRIDE + item / 16 * 16);
+    e->late = 1.0f; /* rows that see no key have no product that would say it */
     e->turn = 0;
     e->hides = SCORE_OPTIONS && (a->has_mask || a->bias_type);
     nv_matrix_set(&rows_of_q, q, tile_q_offset(t, a->q), a->q, t->pack);

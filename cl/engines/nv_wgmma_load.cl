@@ -20,7 +20,7 @@ FN void barriers_begin(const engine *e)
     BARRIERS_PUBLISH();
 }
 
-/* Fits: the host cuts a call with more tiles than one launch may have groups. */
+/* Fits: the host half declines problems with more. */
 FN int team_count(const launch_args *a) { return a->q_blocks * a->heads_q * a->batches; }
 
 /* The descriptors lie in the workspace of the call, at multiples of 128 bytes. */

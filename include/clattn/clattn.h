@@ -22,6 +22,7 @@
 #define CLATTN_CLATTN_H
 
 #ifndef CL_TARGET_OPENCL_VERSION
+/* The version of OpenCL that is asked of its headers, unless the program has said so. */
 #define CL_TARGET_OPENCL_VERSION 120
 #endif
 #ifdef __APPLE__
@@ -35,6 +36,7 @@
 #include <stdint.h>
 
 #if defined(CLATTN_STATIC)
+/* What makes a function one of the library's. CLATTN_STATIC: the library is linked statically. */
 #define CLATTN_API
 #elif defined(_WIN32)
 #ifdef CLATTN_BUILDING
@@ -52,8 +54,11 @@
 extern "C" {
 #endif
 
+/* The version of this header, its first number. */
 #define CLATTN_VERSION_MAJOR 0
+/* The second number of the version. */
 #define CLATTN_VERSION_MINOR 1
+/* The third number of the version. */
 #define CLATTN_VERSION_PATCH 0
 
 /* The version of the library that is linked, "0.1.0". The string lives as long as the library. */
@@ -74,24 +79,28 @@ CLATTN_API const char *clattn_version(void);
     X(DEVICE_LOST, 8, "the device failed; its context cannot be used any more")                                                \
     X(INTERNAL, 9, "a defect of clattn; please report it")
 
+/* What a function answers; 0 is success. */
 typedef enum clattn_status {
 #define CLATTN_STATUS_ENUM(name, number, text) CLATTN_##name = number,
     CLATTN_STATUS_LIST(CLATTN_STATUS_ENUM)
 #undef CLATTN_STATUS_ENUM
 } clattn_status;
 
-/* "INVALID_ARGUMENT" and "an argument or ...". Unknown numbers give "UNKNOWN". Never NULL. */
+/* "INVALID_ARGUMENT" and the like. Unknown numbers give "UNKNOWN", and a text that says so. Never NULL. */
 CLATTN_API const char *clattn_status_name(clattn_status status);
+/* The text of the status. */
 CLATTN_API const char *clattn_status_text(clattn_status status);
 
+/* Why a function failed. */
 typedef struct clattn_error {
-    size_t struct_size;
-    clattn_status status;
-    int32_t cl_code;    /* the OpenCL code behind it, 0 when there is none */
-    char field[64];     /* what is wrong, such as "problem.k.stride_seq"; "" when it is no argument */
-    char message[1400]; /* one or more lines of text without a final newline, cut at the end when too long */
+    size_t struct_size;   /* of the caller's struct, as in all structs here */
+    clattn_status status; /* what the function returned */
+    int32_t cl_code;      /* the OpenCL code behind it, 0 when there is none */
+    char field[64];       /* what is wrong, such as "problem.k.stride_seq"; "" when it is no argument */
+    char message[1400];   /* one or more lines of text without a final newline, cut at the end when too long */
 } clattn_error;
 
+/* No error. */
 CLATTN_API void clattn_error_init_sized(clattn_error *error, size_t size);
 static inline void clattn_error_init(clattn_error *error) { clattn_error_init_sized(error, sizeof *error); }
 
@@ -105,10 +114,10 @@ static inline void clattn_error_init(clattn_error *error) { clattn_error_init_si
  * NULL or "" means: the first GPU, otherwise the first accelerator, otherwise the first CPU. A platform that fails is passed
  * over. */
 
-/* Calls `visit` once for every device that can be used, in a fixed order; `visit` returns false to stop.
- * Errors: NO_PLATFORM, NO_DEVICE. */
+/* What is called for each device, numbered as in a selector; false stops. */
 typedef bool (*clattn_device_visitor)(void *user, int platform_index, int device_index, cl_platform_id platform,
                                       cl_device_id device);
+/* Calls `visit` once for every device that can be used, in a fixed order. Errors: NO_PLATFORM, NO_DEVICE. */
 CLATTN_API clattn_status clattn_devices(clattn_device_visitor visit, void *user, clattn_error *error);
 
 /* The device that `selector` names (NULL: CLATTN_DEVICE from the environment, then the default above).
@@ -117,8 +126,10 @@ CLATTN_API clattn_status clattn_device_find(const char *selector, cl_device_id *
 
 /* ------------------------------------------------------------------------------------------------------------ context */
 
+/* One device, with the programs built for it. */
 typedef struct clattn_context clattn_context;
 
+/* What a text for the log is about. */
 typedef enum clattn_log_level {
     CLATTN_LOG_ERROR = 1,
     CLATTN_LOG_WARNING = 2,
@@ -130,7 +141,7 @@ typedef enum clattn_log_level {
 typedef void (*clattn_log_fn)(void *user, clattn_log_level level, const char *text);
 
 /* Compiled programs are kept for the next process, so that only the first run of a kernel on a device and driver compiles it:
- * in $XDG_CACHE_HOME/clattn or ~/.cache/clattn (Windows: %LOCALAPPDATA%\clattn), in a folder of the caller's, or in the
+ * in $XDG_CACHE_HOME/clattn or ~/.cache/clattn (Windows: %LOCALAPPDATA%/clattn), in a folder of the caller's, or in the
  * caller's own store. The environment has the last word: CLATTN_CACHE=off turns it off, CLATTN_CACHE_DIR names a folder. An
  * entry that cannot be read or used, for whatever reason, is made again; one that cannot be written is left out; neither is an
  * error. Any number of processes may share a folder.
@@ -140,22 +151,25 @@ typedef void (*clattn_log_fn)(void *user, clattn_log_level level, const char *te
  *   load   returns the size of what is stored under the name, 0 if nothing is, and copies it to `bytes` if `size` is enough.
  *   store  keeps `size` bytes, in place of what is there under the name. */
 typedef size_t (*clattn_cache_load_fn)(void *user, const char *name, void *bytes, size_t size);
+/* The other half of the store. */
 typedef void (*clattn_cache_store_fn)(void *user, const char *name, const void *bytes, size_t size);
 
+/* How a context is made. */
 typedef struct clattn_context_options {
-    size_t struct_size;
-    const char *device;    /* selector, used when no cl_context and no device are given; NULL: see clattn_device_find */
-    const char *overrides; /* device facts to change, such as "local_mem=16K,extensions-=cl_khr_fp16"; docs/device-facts.md.
-                              CLATTN_DEVICE_OVERRIDE in the environment is applied after it. NULL: none */
-    clattn_log_fn log;     /* NULL: silence */
-    void *log_user;
-    bool cache_off;                    /* nothing is kept and nothing looked for */
-    const char *cache_folder;          /* UTF-8; made when missing. NULL: the user's cache folder, as above */
+    size_t struct_size;       /* set by _init */
+    const char *device;       /* selector, used when no cl_context and no device are given; NULL: see clattn_device_find */
+    const char *overrides;    /* device facts to change, such as "local_mem=16K,extensions-=cl_khr_fp16"; docs/device-facts.md.
+                                 CLATTN_DEVICE_OVERRIDE in the environment is applied after it. NULL: none */
+    clattn_log_fn log;        /* NULL: silence */
+    void *log_user;           /* handed to log */
+    bool cache_off;           /* nothing is kept and nothing looked for */
+    const char *cache_folder; /* UTF-8; made when missing. NULL: the user's cache folder, as above */
     clattn_cache_load_fn cache_load;   /* with one of these, a store of the caller's takes the folder's place */
     clattn_cache_store_fn cache_store; /* NULL: nothing is stored */
-    void *cache_user;
+    void *cache_user;                  /* handed to both */
 } clattn_context_options;
 
+/* The defaults. */
 CLATTN_API void clattn_context_options_init_sized(clattn_context_options *options, size_t size);
 static inline void clattn_context_options_init(clattn_context_options *options)
 {
@@ -173,8 +187,9 @@ CLATTN_API clattn_status clattn_context_create(cl_context cl, cl_device_id devic
 /* Destroys a context, once every plan of it is destroyed. Enqueued work goes on. NULL is accepted. */
 CLATTN_API void clattn_context_destroy(clattn_context *context);
 
-/* The OpenCL objects behind it, not retained for the caller. */
+/* The OpenCL context behind it, not retained for the caller. */
 CLATTN_API cl_context clattn_context_cl(const clattn_context *context);
+/* The device; as above. */
 CLATTN_API cl_device_id clattn_context_device(const clattn_context *context);
 
 /* The device facts that choices are made from, as text, one `name=value` a line (docs/device-facts.md), overrides included.
@@ -183,6 +198,7 @@ CLATTN_API clattn_status clattn_context_facts(const clattn_context *context, cha
 
 /* ------------------------------------------------------------------------------------------------------------ problem */
 
+/* How numbers are stored. */
 typedef enum clattn_type {
     CLATTN_FP32 = 1,
     CLATTN_FP16 = 2, /* IEEE binary16; no device extension needed */
@@ -193,8 +209,8 @@ typedef enum clattn_type {
  * start of its buffer plus the call's byte offset. Any values, negative and 0 included (0 not for an output dimension over 1).
  * The fastest path wants stride_dim = 1 and the others multiples of 16 bytes. */
 typedef struct clattn_tensor {
-    clattn_type type;
-    int64_t stride_batch, stride_head, stride_seq, stride_dim;
+    clattn_type type;                                          /* of its elements */
+    int64_t stride_batch, stride_head, stride_seq, stride_dim; /* in elements */
 } clattn_tensor;
 
 /* Integers that a device buffer holds. */
@@ -220,6 +236,7 @@ typedef enum clattn_scores_kind {
     CLATTN_SCORES_SOFTMAX = 4, /* p / l: rows sum to 1 (less with a sink); 0 in a row that sees nothing */
 } clattn_scores_kind;
 
+/* The order of dimensions in memory, the last one contiguous. */
 typedef enum clattn_layout {
     CLATTN_BHSD = 0, /* batch, heads, sequence, head_dim: the last one contiguous */
     CLATTN_BSHD = 1,
@@ -228,16 +245,16 @@ typedef enum clattn_layout {
 
 /* What a plan fixes. Query heads share key/value heads in runs: query head h reads key/value head h / (heads_q / heads_kv). */
 typedef struct clattn_problem {
-    size_t struct_size;
+    size_t struct_size;              /* set by _init */
     int64_t batch, seq_q, seq_kv;    /* upper bounds; a call says how much of them it uses; each at most 2^29 */
     int64_t heads_q, heads_kv;       /* heads_q a multiple of heads_kv */
     int64_t head_dim_qk, head_dim_v; /* at least 1 */
-    clattn_tensor q, k, v, o;
-    float scale; /* NaN, as set by _init: 1/sqrt(head_dim_qk). Any number, 0 and negative included */
-    bool causal; /* query i sees keys j <= i + offset */
-    clattn_corner corner;
-    int64_t offset; /* with CLATTN_EXPLICIT */
-    struct {        /* log-sum-exp output, natural logarithm, fp32; -inf in a row that sees nothing */
+    clattn_tensor q, k, v, o;        /* each with a type and strides of its own */
+    float scale;                     /* NaN, as set by _init: 1/sqrt(head_dim_qk). Any number, 0 and negative included */
+    bool causal;                     /* query i sees keys j <= i + offset */
+    clattn_corner corner;            /* of causal masks, windows and ALiBi */
+    int64_t offset;                  /* with CLATTN_EXPLICIT */
+    struct {                         /* log-sum-exp output, natural logarithm, fp32; -inf in a row that sees nothing */
         bool present;
         int64_t stride_batch, stride_head, stride_seq;
     } lse;
@@ -276,8 +293,8 @@ typedef struct clattn_problem {
                                   are the longest lengths: queries past them are not computed, keys past them not seen */
         int64_t total_q, total_kv; /* rows of the packed tensors */
     } packed;
-    struct {
-        int64_t first, count; /* query heads that scores are wanted of; count 0: all from the first on */
+    struct { /* query heads that scores are wanted of; count 0: all from the first on */
+        int64_t first, count;
     } score_heads;
 } clattn_problem;
 
@@ -299,6 +316,7 @@ static inline clattn_status clattn_problem_parse(const char *shape, clattn_probl
 {
     return clattn_problem_parse_sized(shape, problem, sizeof *problem, error);
 }
+/* The SHAPE text of a problem. Sizes as in clattn_context_facts. */
 CLATTN_API clattn_status clattn_problem_print(const clattn_problem *problem, char *text, size_t size, size_t *needed);
 
 /* The standard ALiBi slopes of `heads` query heads (Press et al., arXiv:2108.12409, section 3): 2^(-8 i / n) for i = 1 ... n
@@ -307,10 +325,12 @@ CLATTN_API void clattn_alibi_slopes(int64_t heads, float *slopes);
 
 /* --------------------------------------------------------------------------------------------------------------- plan */
 
+/* A problem with an engine, tiles and built kernels. */
 typedef struct clattn_plan clattn_plan;
 
+/* How a plan is made. The environment variables CLATTN_ENGINE and CLATTN_AVOID, if set, take the place of engine and avoid. */
 typedef struct clattn_plan_options {
-    size_t struct_size;
+    size_t struct_size; /* set by _init */
     /* Only this engine, by the name that `clattn info` shows, "unfused" included. NULL: the best that serves. Scores
      * come from the kernels of "unfused" beside its O, whatever it is. */
     const char *engine;
@@ -323,8 +343,9 @@ typedef struct clattn_plan_options {
      * same result bit for bit; the rate is measured when the plan is made. 0: 500 for `reference` on GPUs (drivers reset a
      * device that is busy for some seconds), none for others; negative: none. */
     double max_launch_ms;
-} clattn_plan_options; /* the environment variables CLATTN_ENGINE and CLATTN_AVOID, if set, take their place */
+} clattn_plan_options;
 
+/* The defaults. */
 CLATTN_API void clattn_plan_options_init_sized(clattn_plan_options *options, size_t size);
 static inline void clattn_plan_options_init(clattn_plan_options *options)
 {
@@ -332,8 +353,9 @@ static inline void clattn_plan_options_init(clattn_plan_options *options)
 }
 
 /* Chooses an engine and tiles and builds the kernels (programs are shared by all plans of a context). Nothing is
- * launched, unless work is to be cut into slices (max_launch_ms): then a small problem is timed on a queue of the library's
- * own. Errors: INVALID_ARGUMENT with the field, UNSUPPORTED with the reason an engine each, BUILD_FAILED with the log, OPENCL,
+ * launched, unless work is to be cut into slices (max_launch_ms), when a small problem is timed on a queue of the library's
+ * own, or a program of a vendor's engine is used for the first time, when it is checked against `reference` (docs/engines.md).
+ * Errors: INVALID_ARGUMENT with the field, UNSUPPORTED with the reason an engine each, BUILD_FAILED with the log, OPENCL,
  * DEVICE_LOST, OUT_OF_HOST_MEMORY. */
 CLATTN_API clattn_status clattn_plan_create(clattn_context *context, const clattn_problem *problem,
                                             const clattn_plan_options *options, clattn_plan **plan, clattn_error *error);
@@ -356,6 +378,7 @@ CLATTN_API size_t clattn_workspace_size(const clattn_plan *plan);
 
 /* --------------------------------------------------------------------------------------------------------------- call */
 
+/* What stands behind a buffer's handle. */
 typedef enum clattn_buffer_kind {
     CLATTN_BUFFER_NONE = 0, /* absent; also right for a tensor that has no element */
     CLATTN_BUFFER_MEM = 1,  /* handle is a cl_mem of the context */
@@ -363,12 +386,14 @@ typedef enum clattn_buffer_kind {
                                host pointer where the device has fine-grained system memory (the fact `svm`) */
 } clattn_buffer_kind;
 
+/* Memory that a call reads or writes. */
 typedef struct clattn_buffer {
-    clattn_buffer_kind kind;
-    void *handle;
-    size_t offset; /* bytes, a multiple of the element's size; no other alignment is asked for */
+    clattn_buffer_kind kind; /* what the handle is */
+    void *handle;            /* not owned; NULL without a kind */
+    size_t offset;           /* bytes, a multiple of the element's size; no other alignment is asked for */
 } clattn_buffer;
 
+/* A cl_mem as a buffer. */
 static inline clattn_buffer clattn_mem(cl_mem mem, size_t offset)
 {
     clattn_buffer buffer;
@@ -392,21 +417,21 @@ static inline clattn_buffer clattn_svm(void *pointer, size_t offset)
 
 /* What changes from call to call. */
 typedef struct clattn_call {
-    size_t struct_size;
-    clattn_buffer q, k, v, o;
-    clattn_buffer lse;            /* when problem.lse.present */
-    clattn_buffer scores;         /* when problem.scores.kind is not NONE: of the chosen heads */
-    clattn_buffer workspace;      /* at least clattn_workspace_size bytes, not used by another call at the same time.
-                                       NONE: the library makes one for this call and releases it behind it */
-    int64_t batch, seq_q, seq_kv; /* at most the plan's bounds */
-    int64_t offset;               /* with CLATTN_EXPLICIT, unless problem.offsets */
-    float scale;
+    size_t struct_size;                 /* set by _init */
+    clattn_buffer q, k, v, o;           /* laid out as the problem says */
+    clattn_buffer lse;                  /* when problem.lse.present */
+    clattn_buffer scores;               /* when problem.scores.kind is not NONE: of the chosen heads */
+    clattn_buffer workspace;            /* at least clattn_workspace_size bytes, not used by another call at the same time.
+                                             NONE: the library makes one for this call and releases it behind it */
+    int64_t batch, seq_q, seq_kv;       /* at most the plan's bounds */
+    int64_t offset;                     /* with CLATTN_EXPLICIT, unless problem.offsets */
+    float scale;                        /* as in the problem, but no NaN */
     int64_t window_left, window_right;  /* when the problem has a window; -1: open */
     int64_t mask_columns, bias_columns; /* -1: all keys of the call */
     clattn_buffer mask, bias;           /* of options: each when its part of the problem is present */
-    clattn_buffer bias_factors, alibi, sinks;
+    clattn_buffer bias_factors, alibi, sinks;     /* the same */
     clattn_buffer q_lengths, kv_lengths, offsets; /* numbers in these buffers are not checked but made safe on the device */
-    clattn_buffer q_starts, kv_starts;
+    clattn_buffer q_starts, kv_starts;            /* the same */
 } clattn_call;
 
 /* No buffers; numbers as in the plan's problem. */
@@ -440,17 +465,19 @@ CLATTN_API clattn_status clattn_attention(clattn_context *context, cl_command_qu
 
 /* The result of attention over one part of the keys: an output and its LSE (natural logarithm). */
 typedef struct clattn_partial {
-    clattn_buffer o, lse;
-    clattn_tensor o_layout;
-    int64_t lse_stride_batch, lse_stride_head, lse_stride_seq;
+    clattn_buffer o, lse;                                      /* both of them, except where the merged LSE is not wanted */
+    clattn_tensor o_layout;                                    /* of o */
+    int64_t lse_stride_batch, lse_stride_head, lse_stride_seq; /* of lse, in elements */
 } clattn_partial;
 
+/* Two partial results and where the whole goes. */
 typedef struct clattn_merge {
-    size_t struct_size;
-    int64_t batch, heads, seq_q, head_dim;
+    size_t struct_size;                    /* set by _init */
+    int64_t batch, heads, seq_q, head_dim; /* of o; lse has no head_dim */
     clattn_partial a, b, out; /* `out` may be `a` or `b` itself, with the same layout; out.lse may be absent otherwise */
 } clattn_merge;
 
+/* All sizes 0, all types fp32, no buffers. */
 CLATTN_API void clattn_merge_init_sized(clattn_merge *merge, size_t size);
 static inline void clattn_merge_init(clattn_merge *merge) { clattn_merge_init_sized(merge, sizeof *merge); }
 

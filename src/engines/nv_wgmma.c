@@ -16,6 +16,7 @@ static const struct shape shapes[] = {{3, 128}, {2, 128}, {2, 112}, {2, 96}, {2,
 
 enum {
     MAX_HEAD_DIM = 256,
+    MAX_TILES = 1 << 30,
     MIN_ROWS = 64,             /* queries of one head; fewer are nv_mma's */
     ALIGNMENT = 1024,          /* of the panels in local memory */
     BARRIERS_SIZE = 128 + 384, /* and three tiles */
@@ -91,6 +92,8 @@ static bool serves(const struct facts *facts, const clattn_problem *problem, cha
         !is_mappable(problem, problem->heads_kv, rows_kv, &problem->k) ||
         !is_mappable(problem, problem->heads_kv, rows_kv, &problem->v))
         return cla_decline(why, why_size, "needs rows in one piece and strides that are positive multiples of 16 bytes");
+    if ((problem->seq_q / MIN_ROWS + 1) * problem->heads_q > MAX_TILES / (problem->batch > 0 ? problem->batch : 1))
+        return cla_decline(why, why_size, "more than %d tiles", MAX_TILES);
     if (configs(facts, problem, list) == 0)
         return cla_decline(why, why_size, "no tile of this head size fits %" PRIu64 " bytes of local memory",
                            facts->local_mem_static);
@@ -111,7 +114,7 @@ static void defines(const struct facts *facts, const clattn_problem *problem, co
 static size_t launches(const struct config *config, const struct launch_args *args, struct launch list[CLA_MAX_LAUNCHES])
 {
     const size_t heads = (size_t)args->heads_q * (size_t)args->batches;
-    const size_t teams = (size_t)args->q_blocks * heads, resident = (size_t)config->resident;
+    const size_t teams = (size_t)args->q_blocks * heads, resident = config->resident > 0 ? (size_t)config->resident : teams;
     const struct launch maps = {"maps", 3, 32};
     const struct launch attention = {"attention", teams < resident ? teams : resident, (size_t)config->work_group};
     list[0] = maps;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Runs the two products of an engine alone, in the order of cl/attention.cl but without softmax and mask, and shows where each element
- * of a tile sits. One team, one head, KEY_BLOCKS blocks of keys. Composed by tests/cl/test_engine_map.c.
+ * Runs the two products of an engine alone, in the order of cl/attention.cl but without softmax and mask, and shows where each
+ * element of a tile sits. One team, one head, KEY_BLOCKS blocks of keys. Composed by tests/cl/test_engine_map.c.
  *
  *   lse_data      in: the weights P[row][key]
  *   scores_data   out: scores[row][key]
- *   o_data        out: the output tile, O = alpha * (alpha * O0 + P V of block 0) + P V of block 1 ..., with O0 = 1 and alpha = 1/2
- *   workspace     out, as int: times each (row, column of S) was held, each (row, column of O), each row was owned;
- *                 then, as float: folded maximum of each row, folded sum of each row
+ *   o_data        out: the output tile, O = alpha * (alpha * O0 + P V of block 0) + P V of block 1 ..., with O0 = 1 and alpha =
+ * 1/2 workspace     out, as int: times each (row, column of S) was held, each (row, column of O), each row was owned; then, as
+ * float: folded maximum of each row, folded sum of each row
  */
 #include "cl/contract.cl"
 

@@ -104,7 +104,7 @@ static void case_R007_open_windows(void **state)
     FOR_EACH_ENGINE(engine)
     {
         for (int seq = 257; seq <= 1024; seq += 767) {
-            struct attend first = {.data = {{0}}};
+            struct attend first = {0};
             for (size_t i = 0; i < COUNT_OF(windows); i++) {
                 char word[64], shape[128];
                 struct attend a;

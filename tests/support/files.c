@@ -3,12 +3,22 @@
 #include "files.h"
 
 #include <dirent.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#ifdef _WIN32
+#include <direct.h>
+#define lstat stat
+#define mkdir(path, mode) _mkdir(path)
+
+static char *mkdtemp(char *name) { return _mktemp(name) != NULL && _mkdir(name) == 0 ? name : NULL; }
+#define TEMPORARY "."
+#else
+#define TEMPORARY "/tmp"
+#endif
 
 char *file_read(const char *path)
 {
@@ -132,7 +142,7 @@ static bool copy_folder(const char *from, const char *to)
 char *folder_create(void)
 {
     const char *temporary = getenv("TMPDIR");
-    char *folder = path_join(temporary != NULL ? temporary : "/tmp", "clattn-test-XXXXXX");
+    char *folder = path_join(temporary != NULL ? temporary : TEMPORARY, "clattn-test-XXXXXX");
     if (folder == NULL || mkdtemp(folder) == NULL) {
         free(folder);
         return NULL;
@@ -140,16 +150,32 @@ char *folder_create(void)
     return folder;
 }
 
-static int remove_entry(const char *path, const struct stat *info, int type, struct FTW *place)
+static void remove_entry(const char *path)
 {
-    (void)info, (void)type, (void)place;
-    return remove(path);
+    struct stat info;
+    if (lstat(path, &info) != 0) {
+        return;
+    }
+    DIR *folder = S_ISDIR(info.st_mode) ? opendir(path) : NULL;
+    for (struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL;) {
+        char *below = path_join(path, entry->d_name);
+        if (below != NULL && strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
+            remove_entry(below);
+        }
+        free(below);
+    }
+    if (folder != NULL) {
+        closedir(folder);
+        rmdir(path);
+    } else {
+        unlink(path);
+    }
 }
 
 void folder_remove(char *folder)
 {
     if (folder != NULL) {
-        nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+        remove_entry(folder);
     }
     free(folder);
 }

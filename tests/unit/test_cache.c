@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The cache's folder under use by many, and kept in order.  */
-/* ctest: threads */
+/* ctest: threads posix */
 #include "support.h"
 
 #include "cache.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Rules for the text under cl/ that a reader could check by eye: OpenCL C 1.1 without extensions, on devices without fp64. */
+/* ctest: posix */
 #include "support.h"
 
 #include "files.h"

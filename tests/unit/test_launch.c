@@ -15,7 +15,8 @@ static int start(void **state)
     (void)state;
     clattn_error error;
     clattn_error_init(&error);
-    if (clattn_problem_parse("b4 hq6 hkv3 q40 k70 d8 dv16 q=fp32 k=fp16 v=bf16 o=fp32 lse scores=softmax", &problem, &error) != 0) {
+    if (clattn_problem_parse("b4 hq6 hkv3 q40 k70 d8 dv16 q=fp32 k=fp16 v=bf16 o=fp32 lse scores=softmax", &problem, &error) !=
+        0) {
         return -1;
     }
     problem.q.stride_seq = -8;

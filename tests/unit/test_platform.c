@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Files, folders and the environment. */
+ * Files and folders. */
 #include "support.h"
 
 #include "files.h"
 #include "platform.h"
-
-#include <fcntl.h>
-#include <signal.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 static char *root;
 
@@ -55,39 +49,14 @@ static void a_file_is_replaced_whole(void **state)
     names_free(&names);
 }
 
-static void only_plain_files_within_the_limit_are_read(void **state)
-{
-    (void)state;
-    struct text text = {0};
-    char *path = path_join(root, "entry");
-    assert_false(cla_read_file(path, 100, &text));
-    assert_true(file_write(path, "12345"));
-    assert_false(cla_read_file(path, 4, &text));
-    assert_true(cla_read_file(path, 5, &text));
-    assert_int_equal(unlink(path), 0);
-    assert_int_equal(mkdir(path, 0700), 0);
-    assert_false(cla_read_file(path, 100, &text));
-    assert_true(cla_replace_file(root, "entry", "x", 1)); /* an empty folder in the file's place gives way */
-    assert_int_equal(unlink(path), 0);
-    assert_int_equal(mkfifo(path, 0600), 0);
-    assert_false(cla_read_file(path, 100, &text)); /* and does not wait for a writer */
-    assert_true(cla_replace_file(root, "entry", "y", 1));
-    assert_file(root, "entry", "y");
-    cla_text_free(&text);
-    free(path);
-}
-
 static void folders_are_made_with_their_parents(void **state)
 {
     (void)state;
     static const char *const names[] = {"a/b/c", "with blanks/-g", "\xc3\xb6 \xe6\xb5\x8b\xe8\xaf\x95/\xd0\xba\xd1\x8d\xd1\x88",
                                         "a/b/c"};
-    struct stat info;
     for (size_t i = 0; i < COUNT_OF(names); i++) {
         char *path = path_join(root, names[i]);
         assert_true(cla_make_folder(path));
-        assert_int_equal(stat(path, &info), 0);
-        assert_int_equal(info.st_mode & 0777, 0700); /* of this user alone */
         assert_true(cla_replace_file(path, "f", "z", 1));
         assert_file(path, "f", "z");
         free(path);
@@ -99,6 +68,41 @@ static void folders_are_made_with_their_parents(void **state)
     assert_true(cla_make_folder(path));
     assert_true(cla_replace_file(path, "f", "z", 1));
     free(path);
+}
+
+struct seen {
+    size_t files, bytes;
+};
+
+static void look(void *user, const char *name, uint64_t size, uint64_t age)
+{
+    struct seen *seen = user;
+    if (name[0] == 'f') {
+        seen->files++;
+        seen->bytes += size;
+        assert_true(age < 3600);
+    }
+}
+
+static void a_folder_is_looked_through(void **state)
+{
+    (void)state;
+    struct seen seen = {0, 0};
+    assert_true(cla_replace_file(root, "f1", "abc", 3));
+    assert_true(cla_replace_file(root, "f2", "defg", 4));
+    cla_visit_folder(root, look, &seen);
+    assert_int_equal(seen.files, 2);
+    assert_int_equal(seen.bytes, 7);
+    cla_visit_folder("no such folder", look, &seen);
+    assert_int_equal(seen.files, 2);
+}
+
+static void absolute_paths_are_known(void **state)
+{
+    (void)state;
+    assert_true(cla_path_is_absolute("/a"));
+    assert_false(cla_path_is_absolute("a/b"));
+    assert_false(cla_path_is_absolute(""));
 }
 
 static void impossible_folders_are_refused(void **state)
@@ -116,95 +120,14 @@ static void impossible_folders_are_refused(void **state)
     free(absent);
 }
 
-/* A folder that may not be written to: the superuser may write anywhere, so this looks from below. */
-static void a_read_only_folder_is_left_alone(void **state)
-{
-    (void)state;
-    struct names names;
-    const bool superuser = geteuid() == 0;
-    assert_int_equal(chmod(root, 0555), 0);
-    if (superuser) {
-        assert_int_equal(seteuid(65534), 0);
-    }
-    const bool written = cla_replace_file(root, "f", "z", 1);
-    if (superuser) {
-        assert_int_equal(seteuid(0), 0);
-    }
-    assert_int_equal(chmod(root, 0700), 0);
-    assert_false(written);
-    assert_true(folder_list(root, "", &names));
-    assert_int_equal(names.count, 0);
-    names_free(&names);
-}
-
-/* Writing stops in the middle, as on a full disk. */
-static void a_full_disk_leaves_the_old_file(void **state)
-{
-    (void)state;
-    struct names names;
-    struct rlimit old, tight;
-    static char bytes[10000];
-    assert_true(cla_replace_file(root, "f", "old", 3));
-    assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
-    tight = old;
-    tight.rlim_cur = 5000;
-    void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
-    assert_int_equal(setrlimit(RLIMIT_FSIZE, &tight), 0);
-    const bool written = cla_replace_file(root, "f", bytes, sizeof bytes);
-    assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
-    signal(SIGXFSZ, handler);
-    assert_false(written);
-    assert_file(root, "f", "old");
-    assert_true(folder_list(root, "", &names));
-    assert_int_equal(names.count, 1);
-    names_free(&names);
-}
-
-static const char *home_with(const char *xdg, const char *home)
-{
-    static char found[200];
-    struct text text = {0};
-    xdg != NULL ? setenv("XDG_CACHE_HOME", xdg, 1) : unsetenv("XDG_CACHE_HOME");
-    home != NULL ? setenv("HOME", home, 1) : unsetenv("HOME");
-    const bool ok = cla_cache_home(&text);
-    snprintf(found, sizeof found, "%s", ok ? text.data : "none");
-    cla_text_free(&text);
-    return found;
-}
-
-static void the_cache_folder_follows_the_environment(void **state)
-{
-    (void)state;
-    assert_string_equal(home_with("/x", "/h"), "/x");
-    assert_string_equal(home_with("", "/h"), "/h/.cache");
-    assert_string_equal(home_with("relative", "/h"), "/h/.cache");
-    assert_string_equal(home_with(NULL, "/h"), "/h/.cache");
-    assert_string_equal(home_with(NULL, ""), "none");
-    assert_string_equal(home_with(NULL, "relative"), "none");
-    assert_string_equal(home_with(NULL, NULL), "none");
-    assert_string_equal(home_with("/x", NULL), "/x");
-}
-
-static void functions_of_opencl_are_found_by_name(void **state)
-{
-    (void)state;
-    assert_true(cla_opencl_function("clGetPlatformIDs") != NULL);
-    assert_true(cla_opencl_function("clNoSuchFunction") == NULL);
-}
-
 #define WITH_ROOT(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_ROOT(a_file_is_replaced_whole),
-        WITH_ROOT(only_plain_files_within_the_limit_are_read),
-        WITH_ROOT(folders_are_made_with_their_parents),
-        WITH_ROOT(impossible_folders_are_refused),
-        WITH_ROOT(a_read_only_folder_is_left_alone),
-        WITH_ROOT(a_full_disk_leaves_the_old_file),
-        cmocka_unit_test(the_cache_folder_follows_the_environment),
-        cmocka_unit_test(functions_of_opencl_are_found_by_name),
+        WITH_ROOT(a_file_is_replaced_whole),        WITH_ROOT(folders_are_made_with_their_parents),
+        WITH_ROOT(a_folder_is_looked_through),      WITH_ROOT(impossible_folders_are_refused),
+        cmocka_unit_test(absolute_paths_are_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

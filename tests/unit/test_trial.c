@@ -157,8 +157,8 @@ static void test_every_defect_turns_red(void **state)
 static void test_text_round_trip(void **state)
 {
     static const char *const texts[] = {
-        "b2 hq4 hkv2 q7 k9 d8 dv8 fp16 causal=bottom-right lse layout=bshd call=1,5,9 inputs=ones shift=3 repeats=2 "
-        "override=local_mem=16K,max_work_group=64 seed=7",
+        ("b2 hq4 hkv2 q7 k9 d8 dv8 fp16 causal=bottom-right lse layout=bshd call=1,5,9 inputs=ones shift=3 repeats=2 "
+         "override=local_mem=16K,max_work_group=64 seed=7"),
         "b1 hq1 hkv1 q7 k9 d8 dv4 q=fp32 k=fp16 v=fp16 o=fp32 causal=-3 scale=-0.5 scores=softmax seed=1",
         "b1 hq1 hkv1 q7 k9 d8 dv8 fp32 mask=bk bias=1 bias-type=bf16 mask-columns=4 bias-columns=5 chunk=64 slice=0.25 seed=1",
     };

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * clattn_supported tells the truth, over random problems, every engine, and devices small and large: what is supported runs and
+ * is right; what is not is refused with UNSUPPORTED and a reason, and outputs stay as they were. */
+#define _POSIX_C_SOURCE 200809L
+#include "attend.h"
+#include "buffers.h"
+
+#include "random.h"
+
+enum { PROBLEMS = 36, EMULATED_PROBLEMS = 6 };
+
+/* One word of each list. Few types and head sizes: each pair is a program more an engine. */
+static const char *const lists[][8] = {
+    {"fp32 d64", "fp16 d64"},
+    {"hq1", "b2 hq4 hkv2", "b3 hq2", "b2 hq6 hkv1", "b0 hq2", "b5 hq3"},
+    {"q1", "q2", "q5", "q33", "q70", "q130", "q300", "q0"},
+    {"k0", "k1", "k17", "k64", "k65", "k129", "k300", "k1100"},
+    {"", "", "causal", "causal=bottom-right", "causal=5", "causal=-7", "corner=bottom-right"},
+    {"", "", "window=0,0", "window=20,-1", "window=-1,9", "window=64,64"},
+    {"", "", "", "mask=qk", "mask=bhqk", "mask=bk", "mask=hqk mask-columns=9"},
+    {"", "", "", "bias=qk", "bias=hqk bias-type=fp16", "bias=bk bias-type=bf16 bias-factors", "bias=bhqk bias-columns=40"},
+    {"", "", "", "alibi", "softcap=4", "alibi softcap=20"},
+    {"", "", "sinks"},
+    {"", "", "", "kv-lengths", "q-lengths=int64 kv-lengths", "packed", "packed=int64 kv-lengths", "offsets"},
+    {"", "", "layout=bshd", "layout=padded", "layout=v-transposed", "layout=reversed-seq"},
+    {"", "", "", "chunk=-1", "chunk=64", "chunk=500", "slice=0.01"},
+    {"", "lse", "lse", "scores=softmax", "scores=bias lse", "scores=raw"},
+    {"", "", "", "inputs=nan-rows", "inputs=outliers", "inputs=ones"},
+    {"", "", "scale=0", "scale=-0.3"},
+};
+
+/* Facts of devices; "": this one. */
+static const char *const devices[] = {"", "max_work_group=1,local_mem=1K", "local_mem=8K,max_work_group=32"};
+
+static void make_shape(uint64_t *state, char *text, size_t size)
+{
+    size_t used = 0;
+    for (size_t list = 0; list < COUNT_OF(lists); list++) {
+        size_t count = 0;
+        while (count < COUNT_OF(lists[0]) && lists[list][count]) {
+            count++;
+        }
+        used += (size_t)snprintf(text + used, size - used, "%s ", lists[list][random_below(state, count)]);
+    }
+    snprintf(text + used, size - used, "seed=%d", (int)random_below(state, 100000));
+}
+
+/* Packed tensors have one sequence axis, which the layouts of trials know nothing of. */
+static bool is_sensible(const char *text) { return !strstr(text, "packed") || !strstr(text, "layout="); }
+
+static void expect_refusal(const struct bench *on, const char *engine, const struct trial *trial, const char *text)
+{
+    clattn_plan_options options;
+    clattn_error error;
+    clattn_plan *plan = (clattn_plan *)(uintptr_t)1;
+    clattn_error_init(&error);
+    trial_plan_options(trial, engine, &options);
+    if (clattn_plan_create(on->context, &trial->problem, &options, &plan, &error) != CLATTN_UNSUPPORTED) {
+        fail_msg("%s, \"%s\": not supported, but the plan gives %s", engine, text, error.message);
+    }
+    assert_null(plan);
+    assert_contains(error.message, engine);
+}
+
+/* Counts what was refused. */
+static size_t check_engine(const struct bench *on, const char *engine, const struct trial *trial, const char *text)
+{
+    clattn_plan_options options;
+    clattn_error error;
+    struct trial_result result;
+    clattn_error_init(&error);
+    trial_plan_options(trial, engine, &options);
+    const clattn_status status = clattn_supported(on->context, &trial->problem, &options, &error);
+    if (status == CLATTN_UNSUPPORTED) {
+        expect_refusal(on, engine, trial, text);
+        return 1;
+    }
+    if (status != CLATTN_SUCCESS) {
+        fail_msg("%s, \"%s\": %s", engine, text, error.message);
+    }
+    trial_run_engine(on->context, on->queue, engine, trial, &result);
+    if (!result.ok) {
+        fail_msg("%s, \"%s\": supported, but: %s", engine, text, result.message);
+    }
+    return 0;
+}
+
+static void supported_means_right(void **state)
+{
+    (void)state;
+    uint64_t random = 20;
+    size_t refused = 0;
+    for (size_t d = 0; d < COUNT_OF(devices); d++) {
+        struct bench on = bench;
+        if (devices[d][0]) {
+            bench_context_open(&on, devices[d]);
+        }
+        for (int i = 0; i < (d == 0 ? PROBLEMS : EMULATED_PROBLEMS); i++) {
+            char text[512];
+            struct trial trial;
+            clattn_error error;
+            clattn_error_init(&error);
+            do {
+                make_shape(&random, text, sizeof text);
+            } while (!is_sensible(text));
+            assert_ok(trial_parse(text, &trial, &error), &error);
+            FOR_EACH_ENGINE(engine) { refused += check_engine(&on, engine, &trial, text); }
+            /* Without a name, some engine serves whatever it is. */
+            assert_ok(clattn_supported(on.context, &trial.problem, NULL, &error), &error);
+        }
+        if (devices[d][0]) {
+            bench_context_close(&on);
+        }
+    }
+    assert_true(refused > 0); /* or the other half of this test did nothing */
+}
+
+/* The one-call form has outputs at hand when it is refused. */
+static void refusal_leaves_outputs_untouched(void **state)
+{
+    (void)state;
+    struct bench small;
+    struct buffers buffers;
+    clattn_problem p;
+    clattn_error error;
+    clattn_error_init(&error);
+    assert_ok(clattn_problem_parse("hq2 q5 k9 d64 lse", &p, &error), &error);
+    bench_context_open(&small, "max_work_group=1,local_mem=1K");
+    buffers_create(&buffers, clattn_context_cl(small.context), &p, 0);
+    setenv("CLATTN_ENGINE", "simt", 1);
+    const clattn_status status =
+        clattn_attention(small.context, small.queue, &p, buffers.q, buffers.k, buffers.v, buffers.o, buffers.lse, &error);
+    unsetenv("CLATTN_ENGINE");
+    assert_int_equal(status, CLATTN_UNSUPPORTED);
+    assert_contains(error.message, "simt");
+    assert_true(buffers_untouched(&buffers, small.queue));
+    buffers_destroy(&buffers);
+    bench_context_close(&small);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(supported_means_right),
+        cmocka_unit_test(refusal_leaves_outputs_untouched),
+    };
+    return cmocka_run_group_tests(tests, bench_open, bench_close);
+}

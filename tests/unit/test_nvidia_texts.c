@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The kernel texts of the NVIDIA engines for chips that are not here: each composes, and its host half counts what the text
+ * wants. With CLATTN_TEXTS naming a folder they are written there, for tools/nvidia_offline.sh to compile. */
+#include "choose.h"
+#include "facts.h"
+#include "files.h"
+#include "kernel_text.h"
+#include "problem.h"
+#include "support.h"
+
+static const struct {
+    const char *name, *overrides;
+} chips[] = {
+    {"sm_80", "nv_compute=80,local_mem_static=163K"},   {"sm_86", "nv_compute=86,local_mem_static=99K"},
+    {"sm_89", "nv_compute=89,local_mem_static=99K"},    {"sm_90a", "nv_compute=90,local_mem_static=226K"},
+    {"sm_100", "nv_compute=100,local_mem_static=226K"}, {"sm_120", "nv_compute=120,local_mem_static=99K"},
+};
+
+static const struct {
+    const char *name, *shape;
+} shapes[] = {
+    {"d64-fp16", "b2 hq8 q1024 d64 fp16 causal"},      {"d128-bf16", "b2 hq8 q1024 d128 bf16 causal lse"},
+    {"d256-fp16", "b2 hq8 q1024 d256 fp16"},           {"d192-bf16", "b2 hq8 q1024 d192 dv128 bf16 causal"},
+    {"d128-mask", "b2 hq8 q1024 d128 bf16 mask"},      {"d80-bias", "b2 hq8 q1024 d80 fp16 bias"},
+    {"d128-decode", "b2 hq8 hkv2 q1 k8192 d128 bf16"},
+};
+
+static void read_chip(const char *overrides, struct facts *facts)
+{
+    clattn_error error;
+    clattn_error_init(&error);
+    char *text = file_read(CLATTN_SOURCE_DIR "/tests/devices/nvidia-hopper-h200.facts");
+    assert_non_null(text);
+    assert_ok(cla_facts_parse(text, facts, &error), &error);
+    assert_ok(cla_facts_override(facts, overrides, &error), &error);
+    free(text);
+}
+
+static void write_text(const struct config *config, const char *chip, const char *shape, const char *text)
+{
+    const char *folder = getenv("CLATTN_TEXTS");
+    char name[100];
+    if (folder == NULL) {
+        return;
+    }
+    snprintf(name, sizeof name, "%s-%s-%s.cl", config->engine->name, chip, shape);
+    char *path = path_join(folder, name);
+    assert_true(file_write(path, text));
+    free(path);
+}
+
+static void check_text(const struct facts *facts, const char *engine, const char *chip, size_t number, size_t *composed)
+{
+    clattn_error error;
+    clattn_problem given, problem;
+    struct candidates candidates;
+    struct source source;
+    clattn_error_init(&error);
+    assert_ok(clattn_problem_parse(shapes[number].shape, &given, &error), &error);
+    assert_ok(cla_problem_take(&given, &problem, &error), &error);
+    if (cla_choose(facts, &problem, engine, NULL, &candidates, &error) == CLATTN_SUCCESS) {
+        cla_choose_split(facts, &problem, 0, &candidates);
+        cla_choose_prepass(facts, &problem, &candidates);
+        const struct config *config = &candidates.list[0];
+        assert_true(config->local_bytes <= facts->local_mem_static);
+        assert_ok(cla_kernel_source(facts, &problem, config, &source, &error), &error);
+        write_text(config, chip, shapes[number].name, source.text.data);
+        cla_source_free(&source);
+        ++*composed;
+    }
+    cla_text_free(&candidates.declined);
+}
+
+static void texts_compose_for_every_chip(void **state)
+{
+    (void)state;
+    static const char *const engines[] = {"nv_mma", "nv_wgmma"};
+    size_t composed[2] = {0, 0};
+    for (size_t i = 0; i < COUNT_OF(chips); i++) {
+        struct facts facts;
+        read_chip(chips[i].overrides, &facts);
+        for (size_t e = 0; e < COUNT_OF(engines); e++) {
+            for (size_t j = 0; j < COUNT_OF(shapes); j++) {
+                check_text(&facts, engines[e], chips[i].name, j, &composed[e]);
+            }
+        }
+    }
+    /* Tensor cores serve every chip and shape; Hopper's products one chip, without options and few queries. */
+    assert_int_equal(composed[0], COUNT_OF(chips) * COUNT_OF(shapes));
+    assert_int_equal(composed[1], 4);
+}
+
+static void older_chips_decline(void **state)
+{
+    (void)state;
+    struct facts facts;
+    size_t composed = 0;
+    read_chip("nv_compute=75", &facts);
+    for (size_t j = 0; j < COUNT_OF(shapes); j++) {
+        check_text(&facts, "nv_mma", "sm_75", j, &composed);
+        check_text(&facts, "nv_wgmma", "sm_75", j, &composed);
+    }
+    assert_int_equal(composed, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(texts_compose_for_every_chip),
+        cmocka_unit_test(older_chips_decline),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Compiles the kernel texts of the NVIDIA engines without a GPU: clang to PTX, the changes of the second stage, then ptxas. Prints
+# registers, spills and local memory of each; fails where ptxas refuses a text or gives up what the text relies on (products that
+# run side by side, registers that move between warp-groups). Does nothing where clang or ptxas is missing.
+#     tools/nvidia_offline.sh BUILD [CHIP]...     BUILD holds the tests, as in build/release; chips such as sm_90a, otherwise all
+set -euo pipefail
+build=${1:?usage: tools/nvidia_offline.sh BUILD [CHIP]...}
+shift
+top=$(cd "$(dirname "$0")/.." && pwd)
+
+for program in clang ptxas; do
+    if ! command -v $program >/dev/null; then
+        echo "nvidia_offline: no $program here, NVIDIA kernels are not compiled"
+        exit 0
+    fi
+done
+
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+CLATTN_TEXTS=$folder "$build/tests/test_unit_nvidia_texts" >/dev/null 2>&1
+
+to_ptx()
+{
+    clang -x cl -cl-std=CL1.2 -target nvptx64-nvidia-nvcl -Xclang -target-cpu -Xclang sm_80 -Xclang -target-feature \
+        -Xclang +ptx75 -include opencl-c-base.h -include "$top/tools/nvidia_builtins.cl" -D__NV_CL_C_VERSION=120 -O3 -w -S \
+        -o "$2" "$1"
+}
+
+# What the driver's front end writes and clang does not: the group's size. Static local memory counts as dynamic, since ptxas
+# applies the limit of CUDA's static kind otherwise.
+second_stage()
+{
+    local group chip=$3
+    group=$(sed -n 's/^#define WORK_GROUP //p' "$2")
+    sed -i -E -e 's/^\.version .*/.version 8.7/' -e "s/^\.target .*/.target $chip/" -e 's,//@,,' \
+        -e 's/^([ \t]*\.shared \.align [0-9]+ \.b8 [A-Za-z0-9_.$]+)\[[0-9]+\]/\1[16384]/' "$1"
+    awk -v group="$group" '/^\.(visible )?\.?entry|\.entry/ { size = /maps/ ? 32 : /merge|classify/ ? 64 : group }
+        /^\{/ && size { print ".reqntid " size ", 1, 1\n.minnctapersm 1"; size = 0 } { print }' "$1" >"$1.sized"
+    mv "$1.sized" "$1"
+}
+
+failed=0
+for text in "$folder"/*.cl; do
+    name=$(basename "$text" .cl)
+    chip=$(echo "$name" | grep -oE 'sm_[0-9]+a?')
+    if [ $# -gt 0 ] && [[ " $* " != *" $chip "* ]]; then
+        continue
+    fi
+    to_ptx "$text" "$folder/kernel.ptx"
+    second_stage "$folder/kernel.ptx" "$text" "$chip"
+    if ! ptxas -arch="$chip" -v -o "$folder/kernel.cubin" "$folder/kernel.ptx" >"$folder/log" 2>&1; then
+        if grep -q "is not defined for option 'gpu-name'" "$folder/log"; then
+            echo "$name: this ptxas does not know $chip"
+            continue
+        fi
+        failed=1
+    fi
+    grep -qE 'C75[0-9]+' "$folder/log" && failed=1
+    awk -v name="$name" "/Compiling entry function/ { kernel = \$7 } /spill/ { spills = \$0 }
+        /Used [0-9]+ registers/ { printf \"%-32s %-12s %3d registers, %s\\n\", name, kernel, \$5, spills }" "$folder/log"
+    grep -E 'error|fatal|C75[0-9]+' "$folder/log" | head -3 || true
+done
+exit $failed

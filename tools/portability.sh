@@ -145,7 +145,7 @@ run_loaders()
         fail "loaders: the package that brings the Khronos loader could not be installed"
         return
     fi
-    local few=(--quick --group sizes-fp32 --group options)
+    local few=(--quick --group sizes-fp32)
     # That loader needs libraries that come with it.
     wrap=(env "OCL_ICD_VENDORS=$(vendor pocl libpocl.so.2)" "LD_LIBRARY_PATH=$folder/khronos:$folder/intel-lib")
     check_with_loader khronos-pocl "Khronos" "Portable Computing Language" "${few[@]}"

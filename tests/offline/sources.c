@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The kernel texts that the library would build on a device of which there is only a file of facts, for compilers that need no
- * device: offline_sources FACTS FOLDER. Writes FOLDER/ENGINE-NUMBER.cl and prints a line a file: its name, whether it is what the
- * library tries first, shape, tile, separated by tabs. */
+ * device: offline_sources FACTS FOLDER. Writes FOLDER/ENGINE-NUMBER.cl and prints a line a file: its name, whether it is what
+ * the library tries first, shape, tile, separated by tabs. */
 #include "choose.h"
 #include "files.h"
 #include "kernel_text.h"
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Engines for any GPU. */
+/* Engines for any GPU. The baseline is built for a few shapes only. */
 static const char *const engines[] = {"reference", "simt", "unfused"};
 
 /* What stands in kernel text: types, head sizes, which axis is contiguous, options, split keys, masks that are looked through
@@ -152,7 +152,8 @@ int main(int argc, char **argv)
         code = fail(argv[1], text ? error.message : "cannot be read");
     for (size_t e = 0; e < sizeof engines / sizeof *engines && code == 0; e++)
         for (size_t v = 0; v < sizeof variants / sizeof *variants && code == 0; v++)
-            code = write_variant(&facts, &variants[v], engines[e], argv[2], &written);
+            if (variants[v].all_tiles || strcmp(engines[e], "unfused") != 0)
+                code = write_variant(&facts, &variants[v], engines[e], argv[2], &written);
     if (code == 0 && written.count == 0)
         code = fail(argv[1], "no engine serves any shape");
     for (size_t i = 0; i < written.count; i++)

@@ -84,9 +84,9 @@ check_symbols()
     [ "$(wc -l <"$work/linked")" -ge 20 ] || fail "few OpenCL functions are linked: the check does not look at the right file"
     tr ' ' '\n' <"$work/opencl-1.2" | sort -u >"$work/allowed"
     newer=$(comm -23 "$work/linked" "$work/allowed")
-    [ -z "$newer" ] || fail "these are no functions of OpenCL 1.2:" $newer
+    [ -z "$newer" ] || fail "these are no functions of OpenCL 1.2: $newer"
     shown=$(nm -D --defined-only "$library" | awk '{ print $3 }' | grep -v '^clattn_' || true)
-    [ -z "$shown" ] || fail "the library shows" $shown
+    [ -z "$shown" ] || fail "the library shows $shown"
     nm -D --defined-only "$library" | grep -q ' T clattn_enqueue$' || fail "the library does not show clattn_enqueue"
     readelf -d "$library" | grep -q 'SONAME.*\[libclattn\.so\.[0-9]*\]' || fail "no SONAME"
     readelf -d "$library" | grep -q 'NEEDED.*\[libOpenCL\.so\.1\]' || fail "the loader is not linked"
@@ -117,10 +117,7 @@ check_deb()
     [ "$(dpkg-deb -f "$deb" Package)" = clattn ] || fail "the .deb is not called clattn"
     dpkg-deb -f "$deb" Depends | grep -q libopencl1 || fail "the .deb does not depend on a loader"
     dpkg-deb -x "$deb" "$work/deb"
-    for file in include/clattn/clattn.h; do
-        [ -f "$work/deb/usr/$file" ] || fail "$file is not in the .deb"
-    done
-    for file in libclattn.a clattnConfig.cmake clattn.pc; do
+    for file in clattn.h libclattn.a clattnConfig.cmake clattn.pc; do
         [ -n "$(find "$work/deb/usr" -name "$file")" ] || fail "$file is not in the .deb"
     done
     if grep -rIl -e "$SOURCE" -e "$work" "$work/deb"; then

@@ -32,6 +32,8 @@ static void check(const char *ptx, size_t size, const char *expected)
     cla_text_free(&out);
 }
 
+static void check_text(const char *ptx, const char *expected) { check(ptx, strlen(ptx), expected); }
+
 static void check_refuses(const char *ptx, size_t size, const char *reason)
 {
     struct text out = {0};
@@ -44,7 +46,7 @@ static void check_refuses(const char *ptx, size_t size, const char *reason)
 static void marks_target_and_groups(void **state)
 {
     (void)state;
-    check(first_stage, strlen(first_stage), second_stage);
+    check_text(first_stage, second_stage);
 }
 
 static void closing_zeros(void **state)
@@ -56,20 +58,20 @@ static void closing_zeros(void **state)
 static void no_line_break_at_the_end(void **state)
 {
     (void)state;
-    check(".target sm_90\n//@x;", 19, ".target sm_90a\nx;\n");
+    check_text(".target sm_90\n//@x;", ".target sm_90a\nx;\n");
 }
 
 static void several_marks_in_a_line(void **state)
 {
     (void)state;
-    check(".target sm_90\n//@a; //@b;\n", 26, ".target sm_90a\na; b;\n");
+    check_text(".target sm_90\n//@a; //@b;\n", ".target sm_90a\na; b;\n");
 }
 
 static void two_kernels(void **state)
 {
     (void)state;
-    static const char two[] = ".target sm_90\n.reqntid 32\n{ //@x;\n}\n.reqntid 64\n{\n}\n";
-    check(two, strlen(two), ".target sm_90a\n.reqntid 32\n.minnctapersm 1\n{ x;\n}\n.reqntid 64\n.minnctapersm 1\n{\n}\n");
+    check_text(".target sm_90\n.reqntid 32\n{ //@x;\n}\n.reqntid 64\n{\n}\n",
+               ".target sm_90a\n.reqntid 32\n.minnctapersm 1\n{ x;\n}\n.reqntid 64\n.minnctapersm 1\n{\n}\n");
 }
 
 static void other_binaries(void **state)
@@ -79,7 +81,8 @@ static void other_binaries(void **state)
     check_refuses(elf, sizeof elf, "the driver's binary is not PTX text");
     check_refuses("BC", 2, "the driver's binary is not PTX text");
     check_refuses("", 0, "the driver's binary is not PTX text");
-    check_refuses(".target sm_90\nret;\n", 19, "the driver's PTX text holds no marked instruction");
+    check_refuses(".target sm_90\nret;\n", strlen(".target sm_90\nret;\n"),
+                  "the driver's PTX text holds no marked instruction");
 }
 
 int main(void)

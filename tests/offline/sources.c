@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The kernel texts that the library would build on a device of which there is only a file of facts, for compilers that need no
- * device: offline_sources FACTS FOLDER. Writes FOLDER/ENGINE-NUMBER.cl and prints a line a file: its name, whether it is what the
- * library tries first, shape, tile, separated by tabs. */
+ * device: offline_sources FACTS FOLDER. Writes FOLDER/ENGINE-NUMBER.cl and prints a line a file: its name, whether it is what
+ * the library tries first, shape, tile, separated by tabs. */
 #include "choose.h"
 #include "files.h"
 #include "kernel_text.h"

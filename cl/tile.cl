@@ -128,8 +128,11 @@ FN int tile_decode(tile *t, const launch_args *a, const option_data *b, long tea
 FN int tile_visible_block(const tile *t, int key)
 {
 #if PREPASS
-    while (key < t->key_end && !(t->classes[key / BLOCK_N] & CLASS_SEEN)) {
-        key += BLOCK_N;
+    /* PoCL 7.1 dies over a loop whose condition reads memory, where the kernel has barriers. */
+    int seen = 0;
+    while (key < t->key_end && !seen) {
+        seen = t->classes[key / BLOCK_N] & CLASS_SEEN;
+        key += seen ? 0 : BLOCK_N;
     }
 #endif
     return key;

@@ -33,6 +33,8 @@ struct check {
     const char *engine;
     bool full, progress;
     uint64_t seed;
+    double most_work; /* trials of more are left out; 0: there is no limit */
+    size_t left_out;
     size_t done, planned; /* trials of the group at hand */
     struct tally group, total;
     double group_start; /* on clock_seconds */
@@ -156,6 +158,11 @@ static bool run(struct check *check, const struct trial *trial, struct trial_res
     return check->code == CLI_OK;
 }
 
+static bool is_left_out(const struct check *check, const struct trial *trial)
+{
+    return check->most_work > 0.0 && trial_work(trial) > check->most_work;
+}
+
 static bool visit(void *user, const struct matrix_group *group, const char *text)
 {
     struct check *check = user;
@@ -167,6 +174,10 @@ static bool visit(void *user, const struct matrix_group *group, const char *text
     if (trial_parse(text, &trial, &error) != CLATTN_SUCCESS) {
         check->code = cli_fail_library("check", &error);
         return false;
+    }
+    if (is_left_out(check, &trial)) {
+        check->left_out++;
+        return true;
     }
     if (!run(check, &trial, &result))
         return false;
@@ -215,8 +226,10 @@ static void run_shape(struct check *check, const struct trial *trial)
 
 static bool print_text(void *user, const struct matrix_group *group, const char *text)
 {
-    (void)user;
-    printf("%-13s %s\n", group->name, text);
+    const struct check *check = user;
+    struct trial trial;
+    if (trial_parse(text, &trial, NULL) != CLATTN_SUCCESS || !is_left_out(check, &trial))
+        printf("%-13s %s\n", group->name, text);
     return true;
 }
 
@@ -280,6 +293,8 @@ static int conclude(struct check *check, double seconds)
                           (check->emulated ? clattn_context_build_count(check->emulated) : 0);
     printf("%zu passed, %zu failed, %zu not served; %zu programs built; %.1f s\n", t->passed, t->failed, t->declined, builds,
            seconds);
+    if (check->left_out > 0)
+        printf("%zu left out by --work\n", check->left_out);
     if (check->code != CLI_OK)
         return check->code;
     if (t->passed + t->failed == 0)
@@ -309,13 +324,13 @@ static int check_device(struct check *check, const struct cli_list *engines, con
     return end;
 }
 
-static int list_matrix(const struct check *check, const struct cli_list *groups)
+static int list_matrix(struct check *check, const struct cli_list *groups)
 {
     for (size_t g = 0; g < matrix_group_count; g++) {
         if (!is_chosen(groups, matrix_groups[g].name))
             continue;
         printf("# %s: %s\n", matrix_groups[g].name, matrix_groups[g].about);
-        matrix_walk(&matrix_groups[g], check->full, check->seed, print_text, NULL);
+        matrix_walk(&matrix_groups[g], check->full, check->seed, print_text, check);
     }
     return CLI_OK;
 }
@@ -326,7 +341,7 @@ int cmd_check(int argc, char **argv)
     struct cli_list engines = {.count = 0}, groups = {.count = 0};
     bool quick = false, list = false;
     const char *shape = NULL;
-    int64_t seed = DEFAULT_SEED;
+    int64_t seed = DEFAULT_SEED, work = 0;
     struct trial trial;
     clattn_error error;
     int code;
@@ -337,6 +352,8 @@ int cmd_check(int argc, char **argv)
         {"--quick", NULL, CLI_FLAG, &quick, "a seeded sample, about a minute on a CPU (the default)"},
         {"--full", NULL, CLI_FLAG, &check.full, "the whole matrix"},
         {"--seed", "N", CLI_INTEGER, &seed, "another sample, other numbers"},
+        {"--work", "N", CLI_INTEGER, &work,
+         "leave out shapes of more than N multiply-adds, for devices that take long over them"},
         {"--shape", "\"SHAPE\"", CLI_TEXT, &shape,
          "only this one; beside the words of a shape it may hold layout=NAME,\n"
          "call=BATCH,SEQ_Q,SEQ_KV, inputs=NAME, repeats=N, override=FACTS, seed=N"},
@@ -345,7 +362,7 @@ int cmd_check(int argc, char **argv)
     const struct cli_command command = {
         .name = "check",
         .synopsis = "[--device SEL] [--engine NAME]... [--group NAME]... [--quick | --full] [--seed N]\n"
-                    "[--shape \"SHAPE\"] [--list]",
+                    "[--work N] [--shape \"SHAPE\"] [--list]",
         .about = "Runs the test matrix on a device: each engine, many shapes, every output compared with attention in double\n"
                  "precision on the host, guard bands around every buffer. One line a group; failing shapes with the command\n"
                  "that runs them again.",
@@ -362,12 +379,15 @@ int cmd_check(int argc, char **argv)
         return cli_fail("check", CLI_USAGE, "--full", "cannot be given beside --quick; choose one");
     if (seed < 0)
         return cli_fail("check", CLI_USAGE, "--seed", "must be 0 or more");
+    if (work < 0)
+        return cli_fail("check", CLI_USAGE, "--work", "must be 0 or more");
     if ((code = refuse_unknown(&engines, &groups)) != CLI_OK)
         return code;
     clattn_error_init(&error);
     if (shape && trial_parse(shape, &trial, &error) != CLATTN_SUCCESS)
         return cli_fail("check", CLI_USAGE, "--shape", "%s", error.message);
     check.seed = (uint64_t)seed;
+    check.most_work = (double)work;
     check.progress = cli_is_terminal(2);
     if (list)
         return list_matrix(&check, &groups);

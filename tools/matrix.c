@@ -302,8 +302,7 @@ static bool is_quick(const char *text)
     struct trial t;
     if (trial_parse(text, &t, NULL) != CLATTN_SUCCESS)
         return true; /* whoever runs it will say what is wrong */
-    const double rows = (double)t.batch * (double)t.problem.heads_q * (double)t.seq_q * t.repeats;
-    return rows * (double)t.seq_kv * (double)(t.problem.head_dim_qk + t.problem.head_dim_v) < 3e7;
+    return trial_work(&t) < 3e7;
 }
 
 static void compose_quick(const struct matrix_group *group, size_t cell, uint64_t *state, char *text, size_t size)

@@ -15,6 +15,7 @@ packages="
 ci_packages="
     g++ clang clang-format doxygen
     python3 python3-venv
+    oclgrind clang-15 rocm-device-libs
 "
 
 say()

@@ -39,6 +39,8 @@ struct trial {
 
 /* A trial of this problem at its own sizes, rising inputs, seed 1. */
 void trial_init(struct trial *trial, const clattn_problem *problem);
+/* Multiply-adds of all its runs, hidden keys included. */
+double trial_work(const struct trial *trial);
 
 /* A SHAPE with words of its own:
  *     "b2 hq8 hkv2 q37 k53 d64 fp16 causal=bottom-right lse layout=bshd call=1,20,50 inputs=nan-rows seed=7"

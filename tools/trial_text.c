@@ -32,6 +32,12 @@ void trial_init(struct trial *trial, const clattn_problem *problem)
     trial->repeats = 1;
 }
 
+double trial_work(const struct trial *trial)
+{
+    const double rows = (double)trial->batch * (double)trial->problem.heads_q * (double)trial->seq_q * trial->repeats;
+    return rows * (double)trial->seq_kv * (double)(trial->problem.head_dim_qk + trial->problem.head_dim_v);
+}
+
 static clattn_status refuse(clattn_error *error, const char *word, const char *why)
 {
     if (error) {

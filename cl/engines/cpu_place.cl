@@ -4,7 +4,7 @@
  * KEYS rows read side by side hide their order from the hardware's prefetcher. Where K and V come from afar, rows of the next
  * product are asked for here; where they stay in the cache, asking costs 3%.
  */
-#ifdef __has_builtin
+#if defined(HAS_PREFETCH) && defined(__has_builtin)
 #if __has_builtin(__builtin_prefetch)
 #define PREFETCH(p) __builtin_prefetch((const void *)(size_t)(p), 0, 2)
 #endif

@@ -75,12 +75,20 @@ static int products(const struct config *config)
     return config->rows_per_item == 4 || (lanes == 8 && config->rows_per_item == 2) ? 6 : 8;
 }
 
+/* The compiler's own prefetch: compilers that go by way of SPIR-V know the builtin as well, and then end the process over it.
+ */
+static bool has_prefetch(const struct facts *facts)
+{
+    return strstr(facts->platform_name, "Portable Computing Language") || strstr(facts->platform_name, "Intel");
+}
+
 static void defines(const struct facts *facts, const clattn_problem *problem, const struct config *config, struct text *out)
 {
-    (void)facts;
     const bool in_place = reads_in_place(problem);
     const int keys = products(config), lanes = config->block_m / config->rows_per_item;
     cla_text_add(out, "#define COLUMNS %d\n", in_place ? keys : keys == 8 && lanes >= 8 ? 8 : 4);
+    if (has_prefetch(facts))
+        cla_text_add(out, "#define HAS_PREFETCH\n");
     cla_text_add(out, "#define KEYS %d\n#define KV_IN_PLACE %d\n", keys, in_place);
     cla_text_add(out, "#define LANES %d\n#define PAIR_TILES\n#define TRIMS_KEYS\n#define VECTORS %d\n", lanes,
                  config->rows_per_item);

@@ -31,6 +31,12 @@ expect 2 "choose one" "$clattn" info --json --facts
 expect 2 "--for" "$clattn" info --for "b1 hq3 hkv2 x9"
 expect 2 "leave one out" "$clattn" info --facts --for "q1 d64"
 
+# Shapes by their work: the empty ones do none.
+expect 2 "--work" "$clattn" check --work -1
+expect 0 "q0" "$clattn" check --list --full --group empty --work 1
+expect 0 "# decode" "$clattn" check --list --group decode --work 1
+lacks "decode  "
+
 # A full disk is an error, not a silent half.
 # shellcheck disable=SC2016 # expanded by that shell
 [ -e /dev/full ] && expect 4 "standard output" sh -c '"$0" help >/dev/full' "$clattn"

@@ -324,6 +324,28 @@ static void what_the_caller_forces_and_avoids(void **state)
     cla_text_free(&candidates.declined);
 }
 
+/* Mesa's compiler knows the builtin too, and ends the process over it. */
+static void prefetch_only_where_it_is_known_to_work(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *device;
+        bool has;
+    } cases[] = {{"pocl-3.1.facts", true}, {"mesa-rusticl-llvmpipe.facts", false}};
+    const clattn_problem problem = shape("hq8 q512 d64");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct facts facts;
+        struct candidates candidates;
+        struct text defines = {0};
+        read_device(cases[i].device, &facts);
+        assert_ok(cla_choose(&facts, &problem, "cpu", NULL, &candidates, &error), &error);
+        cla_kernel_defines(&facts, &problem, &candidates.list[0], &defines);
+        assert_int_equal(strstr(defines.data, "HAS_PREFETCH") != NULL, cases[i].has);
+        cla_text_free(&defines);
+        cla_text_free(&candidates.declined);
+    }
+}
+
 static void nobody_serves_with_every_reason(void **state)
 {
     (void)state;
@@ -456,6 +478,7 @@ int main(void)
         cmocka_unit_test(engines_are_named_once_and_found),
         cmocka_unit_test(engines_are_twin_files),
         cmocka_unit_test(what_the_caller_forces_and_avoids),
+        cmocka_unit_test(prefetch_only_where_it_is_known_to_work),
         cmocka_unit_test(nobody_serves_with_every_reason),
         cmocka_unit_test(scores_come_from_the_unfused_engine),
         cmocka_unit_test(choosing_is_a_pure_function),

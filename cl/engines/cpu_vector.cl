@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What an engine whose lanes are queries does with whole vectors: transposition of Q and O, on their way in and out. Included
- * once, by an engine.
+ * once, by an engine that defined O_AT(column, row).
  */
 /* What runs once a tile stays a loop: unrolled and vectorised it took as long to compile as all the rest. */
 #ifdef __clang__
@@ -50,32 +50,6 @@ FN void transpose_vectors(elem *x)
 #endif
 }
 
-/* Q of the tile, transposed. Rows past the last one repeat it; they are not stored. */
-FN void cpu_load_q(engine *e, const tile *t, const launch_args *a, __global const void *q)
-{
-    ROLLED for (int j = 0; j < VECTORS; j++)
-    {
-        long at[LANES];
-        ROLLED for (int i = 0; i < LANES; i++) { at[i] = tile_row_offset(t, a->q, min(t->row0 + j * LANES + i, t->rows - 1)); }
-        int d = 0;
-        if (a->q.dim == 1) {
-            for (; d + LANES <= HEAD_DIM; d += LANES) {
-                elem x[LANES];
-                ROLLED for (int i = 0; i < LANES; i++) { x[i] = LOAD_Q_VECTOR(q, at[i] + d); }
-                transpose_vectors(x);
-                ROLLED for (int i = 0; i < LANES; i++) { e->q[(d + i) * VECTORS + j] = x[i]; }
-            }
-        }
-        ROLLED for (; d < HEAD_DIM; d++)
-        {
-            ROLLED for (int i = 0; i < LANES; i++)
-            {
-                ((float *)e->q)[(d * VECTORS + j) * LANES + i] = LOAD_Q(q, at[i] + d * a->q.dim);
-            }
-        }
-    }
-}
-
 /* Rows r * LANES ... r * LANES + LANES - 1 of the tile's output. */
 FN void cpu_store_rows(engine *e, const tile *t, const launch_args *a, int r, __global void *o)
 {
@@ -86,7 +60,7 @@ FN void cpu_store_rows(engine *e, const tile *t, const launch_args *a, int r, __
     if (a->o.dim == 1) {
         for (; d + LANES <= HEAD_DIM_V; d += LANES) {
             elem x[LANES];
-            ROLLED for (int i = 0; i < LANES; i++) { x[i] = e->o[(d + i) * VECTORS + r]; }
+            ROLLED for (int i = 0; i < LANES; i++) { x[i] = e->o[O_AT(d + i, r)]; }
             transpose_vectors(x);
             ROLLED for (int i = 0; i < rows; i++) { STORE_O_VECTOR(x[i], o, at[i] + d); }
         }
@@ -95,7 +69,7 @@ FN void cpu_store_rows(engine *e, const tile *t, const launch_args *a, int r, __
     {
         ROLLED for (int i = 0; i < rows; i++)
         {
-            STORE_O(((const float *)e->o)[(d * VECTORS + r) * LANES + i], o, at[i] + d * a->o.dim);
+            STORE_O(((const float *)e->o)[O_AT(d, r) * LANES + i], o, at[i] + d * a->o.dim);
         }
     }
 }

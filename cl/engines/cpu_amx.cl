@@ -46,12 +46,12 @@
 #define K_IN_PLACE (HEAD_DIM % 32 == 0)
 
 typedef struct {
-    uint16 q[VECTORS * Q_PAIRS];      /* [rows][pair of d] */
-    uint16 p[VECTORS * BLOCK_N / 2];  /* [rows][pair of keys] */
-    uint16 v[BLOCK_N / 32 * O_WIDTH]; /* [32 keys][column]: a lane is a pair of keys */
-    uint16 staged[2 * Q_PAIRS];       /* 32 rows of K */
-    elem s[VECTORS * BLOCK_N];        /* [rows][key] */
-    elem o[VECTORS * O_WIDTH];        /* [rows][column] */
+    uint16 q[VECTORS * Q_PAIRS];           /* [rows][pair of d] */
+    uint16 p[VECTORS * BLOCK_N / 2];       /* [rows][pair of keys] */
+    uint16 v[BLOCK_N / 32 * O_WIDTH];      /* [32 keys][column]: a lane is a pair of keys */
+    uint16 staged[BLOCK_N * Q_PAIRS / 16]; /* rows of K that cannot be read in place */
+    elem s[VECTORS * BLOCK_N];             /* [rows][key] */
+    elem o[VECTORS * O_WIDTH];             /* [rows][column] */
     elem largest[VECTORS];
     int columns; /* keys of this tile: BLOCK_N, less in the last one */
     int begin;   /* the first of them that some row of the tile sees */
@@ -77,11 +77,10 @@ FN void engine_begin(engine *e, const tile *t, const launch_args *a, __global co
     amx_begin();
 }
 
-/* Scores times factor, and the largest of each row. */
-FN void amx_scale_scores(engine *e, float factor)
+/* Scores of two vectors of rows times factor, and the largest of each row. */
+FN void amx_scale_scores(engine *e, int r0, float factor)
 {
-    FOR_ROWS(r)
-    {
+    for (int r = r0; r < r0 + 2; r++) {
         elem largest = (elem)(-INFINITY);
         FOR_S_COLS(c)
         {
@@ -93,35 +92,41 @@ FN void amx_scale_scores(engine *e, float factor)
     }
 }
 
+/* 32 keys from column c of the tile on, which begin at `first`, times 32 rows. */
+FN void amx_multiply_keys(engine *e, size_t first, long step, int r, int c)
+{
+    TILE_ZERO_SUMS
+    for (int d = 0; d < Q_PAIRS; d += 16) {
+        TILE_LOAD("tmm4", first + d * 4, step);
+        TILE_LOAD("tmm5", first + 16 * step + d * 4, step);
+        TILE_LOAD("tmm6", (size_t)(e->q + r * Q_PAIRS + d), 64L);
+        TILE_LOAD("tmm7", (size_t)(e->q + (r + 1) * Q_PAIRS + d), 64L);
+        TILE_PRODUCTS
+    }
+    TILE_STORE("tmm0", (size_t)(e->s + r * BLOCK_N + c), 64L);
+    TILE_STORE("tmm1", (size_t)(e->s + (r + 1) * BLOCK_N + c), 64L);
+    TILE_STORE("tmm2", (size_t)(e->s + r * BLOCK_N + c + 16), 64L);
+    TILE_STORE("tmm3", (size_t)(e->s + (r + 1) * BLOCK_N + c + 16), 64L);
+}
+
 FN void engine_qk(engine *e, const tile *t, int key0, float factor)
 {
+    __global const ushort *const rows = e->k + key0 * e->k_seq;
     e->columns = min(BLOCK_N, t->key_end - key0);
     e->begin = max(t->key_begin - key0, 0);
-    for (int c = 0; c < e->columns; c += 32) {
-        long step = e->k_seq * 2;
-        __global const ushort *const rows = e->k + (key0 + c) * e->k_seq;
-        const int staged = !K_IN_PLACE || c + 32 > e->columns;
-        if (staged) {
-            amx_stage_keys(e, rows, e->columns - c);
-            step = Q_PAIRS * 4;
-        }
-        const size_t first = staged ? (size_t)e->staged : (size_t)rows;
-        for (int r = 0; r < VECTORS; r += 2) {
-            TILE_ZERO_SUMS
-            for (int d = 0; d < Q_PAIRS; d += 16) {
-                TILE_LOAD("tmm4", first + d * 4, step);
-                TILE_LOAD("tmm5", first + 16 * step + d * 4, step);
-                TILE_LOAD("tmm6", (size_t)(e->q + r * Q_PAIRS + d), 64L);
-                TILE_LOAD("tmm7", (size_t)(e->q + (r + 1) * Q_PAIRS + d), 64L);
-                TILE_PRODUCTS
-            }
-            TILE_STORE("tmm0", (size_t)(e->s + r * BLOCK_N + c), 64L);
-            TILE_STORE("tmm1", (size_t)(e->s + (r + 1) * BLOCK_N + c), 64L);
-            TILE_STORE("tmm2", (size_t)(e->s + r * BLOCK_N + c + 16), 64L);
-            TILE_STORE("tmm3", (size_t)(e->s + (r + 1) * BLOCK_N + c + 16), 64L);
-        }
+    const int in_place = K_IN_PLACE ? e->columns / 32 * 32 : 0;
+    for (int c = in_place; c < e->columns; c += 32) {
+        amx_stage_keys(e, rows, c);
     }
-    amx_scale_scores(e, factor);
+    for (int r = 0; r < VECTORS; r += 2) {
+        for (int c = 0; c < in_place; c += 32) {
+            amx_multiply_keys(e, (size_t)(rows + c * e->k_seq), e->k_seq * 2, r, c);
+        }
+        for (int c = in_place; c < e->columns; c += 32) {
+            amx_multiply_keys(e, (size_t)(e->staged + c * (Q_PAIRS / 16)), Q_PAIRS * 4L, r, c);
+        }
+        amx_scale_scores(e, r, factor);
+    }
 }
 
 /* Columns of O of a row that saw larger scores by now. */

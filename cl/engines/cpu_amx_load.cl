@@ -33,13 +33,13 @@ FN void amx_load_q(engine *e, const tile *t, const launch_args *a, __global cons
     }
 }
 
-/* 32 rows of K, with zeros past the head and from row `count` on. */
-FN void amx_stage_keys(engine *e, __global const ushort *rows, int count)
+/* Rows c ... c + 31 of K's block, with zeros past the head and past the last key. */
+FN void amx_stage_keys(engine *e, __global const ushort *rows, int c)
 {
-    for (int i = 0; i < 32; i++) {
+    for (int i = c; i < c + 32; i++) {
         ushort *const to = (ushort *)e->staged + i * 2 * Q_PAIRS;
         __global const ushort *const from = rows + i * e->k_seq;
-        const int width = i < count ? HEAD_DIM : 0;
+        const int width = i < e->columns ? HEAD_DIM : 0;
         int d = 0;
         for (; d + 16 <= width; d += 16) {
             vstore16(vload16(0, from + d), 0, to + d);
@@ -84,41 +84,87 @@ FN int amx_takes_part(const engine *e, int c)
     return c >= e->begin && c < e->columns && weighs;
 }
 
-/* 16 columns of the row of key c from column d on, zeros past the head. */
-FN ushort16 amx_value(const engine *e, int key0, int c, int d)
+/* x transposed in part, as interleave_halves does it, in registers. */
+FN void amx_interleave(elem *y, const elem *x)
 {
-    __global const ushort *const row = e->v_data + (key0 + c) * e->v_seq + d;
+    UNROLL for (int i = 0; i < LANES / 2; i++)
+    {
+        y[2 * i].even = x[i].lo;
+        y[2 * i].odd = x[i + LANES / 2].lo;
+        y[2 * i + 1].even = x[i].hi;
+        y[2 * i + 1].odd = x[i + LANES / 2].hi;
+    }
+}
+
+/* Vectors of pairs of keys, columns across, to vectors of columns. */
+FN void amx_store_values(uint16 *to, elem *x)
+{
+    elem y[LANES];
+    amx_interleave(y, x);
+    amx_interleave(x, y);
+    amx_interleave(y, x);
+    amx_interleave(x, y);
+    UNROLL for (int i = 0; i < LANES; i++) { to[i] = as_uint16(x[i]); }
+}
+
+FN elem amx_pair(ushort16 low, ushort16 high) { return as_elem(convert_uint16(low) | (convert_uint16(high) << 16)); }
+
+/* 16 columns from d on of a row of V, zeros past the head. */
+FN ushort16 amx_value(__global const ushort *row, int d)
+{
     ushort16 x = (ushort16)(0);
-    if (d + 16 <= HEAD_DIM_V) {
-        x = vload16(0, row);
-    } else {
-        for (int i = 0; i < HEAD_DIM_V - d; i++) {
-            ((ushort *)&x)[i] = row[i];
-        }
+    for (int i = 0; i < min(16, HEAD_DIM_V - d); i++) {
+        ((ushort *)&x)[i] = row[d + i];
     }
     return x;
+}
+
+/* 32 keys that all take part, a whole vector of columns. */
+FN void amx_load_whole_values(uint16 *to, __global const ushort *row, long step)
+{
+    elem x[LANES];
+    UNROLL for (int i = 0; i < LANES; i++)
+    {
+        x[i] = amx_pair(vload16(0, row), vload16(0, row + step));
+        row += 2 * step;
+    }
+    amx_store_values(to, x);
+}
+
+/* Any others. */
+FN void amx_load_some_values(const engine *e, uint16 *to, __global const ushort *row, const int *live, int d)
+{
+    elem x[LANES];
+    ROLLED for (int i = 0; i < LANES; i++)
+    {
+        const ushort16 none = (ushort16)(0);
+        const ushort16 low = live[2 * i] ? amx_value(row, d) : none;
+        const ushort16 high = live[2 * i + 1] ? amx_value(row + e->v_seq, d) : none;
+        x[i] = amx_pair(low, high);
+        row += 2 * e->v_seq;
+    }
+    transpose_vectors(x);
+    ROLLED for (int i = 0; i < LANES; i++) { to[i] = as_uint16(x[i]); }
 }
 
 /* V of the block, transposed, in pairs of keys. */
 FN void amx_load_values(engine *e, int key0)
 {
     for (int b = 0; b < e->columns; b += 32) {
-        int live[32];
+        __global const ushort *const row = e->v_data + (key0 + b) * e->v_seq;
+        uint16 *const to = e->v + b / 32 * O_WIDTH;
+        int live[32], all = 1, d = 0;
         for (int i = 0; i < 32; i++) {
             live[i] = amx_takes_part(e, b + i);
+            all &= live[i];
         }
-        for (int d = 0; d < O_WIDTH; d += 16) {
-            elem x[LANES];
-            for (int i = 0; i < LANES; i++) {
-                const ushort16 none = (ushort16)(0);
-                const ushort16 low = live[2 * i] ? amx_value(e, key0, b + 2 * i, d) : none;
-                const ushort16 high = live[2 * i + 1] ? amx_value(e, key0, b + 2 * i + 1, d) : none;
-                x[i] = as_elem(convert_uint16(low) | (convert_uint16(high) << 16));
+        if (all) {
+            for (; d + 16 <= HEAD_DIM_V; d += 16) {
+                amx_load_whole_values(to + d, row + d, e->v_seq);
             }
-            transpose_vectors(x);
-            for (int i = 0; i < LANES; i++) {
-                e->v[b / 32 * O_WIDTH + d + i] = as_uint16(x[i]);
-            }
+        }
+        for (; d < O_WIDTH; d += 16) {
+            amx_load_some_values(e, to + d, row, live, d);
         }
     }
 }

@@ -50,7 +50,7 @@ static size_t configs(const struct facts *facts, const clattn_problem *problem, 
     const int count = vectors(facts, problem);
     const struct config config = {.engine = &cla_engine_cpu_amx,
                                   .block_m = LANES * count,
-                                  .block_n = 64,
+                                  .block_n = 128,
                                   .work_group = 1,
                                   .team = 1,
                                   .packs_heads = true,

@@ -110,23 +110,36 @@ FN void engine_begin(engine *e, const tile *t, const launch_args *a, __global co
     }
 }
 
-/* Rows n ... n + KEYS - 1 of K or V, of the block that begins at key0: on their way into the cache. */
-#define DECODE_FETCH(p, row0, seq, type, width, n)                                                                             \
-    for (int i = 0; i < KEYS; i++) {                                                                                           \
-        prefetch_row((__global const char *)(p) + ((row0) + ((n) + i) * (seq)) * SIZE_OF(type), (width)*SIZE_OF(type));        \
+/* A row of K or V on its way into the cache. */
+#define DECODE_FETCH(p, row, type, width) prefetch_row((__global const char *)(p) + (row)*SIZE_OF(type), (width)*SIZE_OF(type))
+
+/* 2n vectors to n: sums of neighbouring lanes, of the first vector of a pair below, of the second above. Not a function: loops
+ * whose end is a parameter are not unrolled in time to keep x in registers. */
+#define DECODE_ADD_PAIRS(y, x, n)                                                                                              \
+    UNROLL for (int i = 0; i < (n); i++)                                                                                       \
+    {                                                                                                                          \
+        y[i] = (wide)(x[2 * i].even, x[2 * i + 1].even) + (wide)(x[2 * i].odd, x[2 * i + 1].odd);                              \
     }
 
 /* WIDTH vectors to one: lane i is the sum of all lanes of x[i]. */
-FN wide decode_add_lanes(wide *x)
+FN wide decode_add_lanes(const wide *x)
 {
-    UNROLL for (int n = WIDTH / 2; n > 0; n /= 2)
-    {
-        UNROLL for (int i = 0; i < n; i++)
-        {
-            x[i] = (wide)(x[2 * i].even, x[2 * i + 1].even) + (wide)(x[2 * i].odd, x[2 * i + 1].odd);
-        }
-    }
-    return x[0];
+    wide a[2], b;
+#if WIDTH == 4
+    DECODE_ADD_PAIRS(a, x, 2)
+#else
+    wide c[4];
+#if WIDTH == 8
+    DECODE_ADD_PAIRS(c, x, 4)
+#else
+    wide d[8];
+    DECODE_ADD_PAIRS(d, x, 8)
+    DECODE_ADD_PAIRS(c, d, 4)
+#endif
+    DECODE_ADD_PAIRS(a, c, 2)
+#endif
+    b = (wide)(a[0].even, a[1].even) + (wide)(a[0].odd, a[1].odd);
+    return b;
 }
 
 /* sum[key][row] += vector of K at element d of each key, times that of Q. The first `skipped` lanes count for nothing. */
@@ -151,7 +164,9 @@ FN void engine_qk(engine *e, const tile *t, int key0, float factor)
         long at[KEYS];
         /* Past the last key that one again: such scores are never looked at. */
         UNROLL for (int i = 0; i < KEYS; i++) { at[i] = e->k_row0 + (key0 + min(c + i, e->columns - 1)) * e->k_seq; }
-        DECODE_FETCH(e->v, e->v_row0, e->v_seq, V_TYPE, HEAD_DIM_V, key0 + c)
+        for (int i = 0; i < KEYS; i++) {
+            DECODE_FETCH(e->v, e->v_row0 + (key0 + c + i) * e->v_seq, V_TYPE, HEAD_DIM_V);
+        }
         UNROLL for (int i = 0; i < WIDTH; i++) { sum[i] = (wide)(0.0f); }
         for (int n = 0; n < HEAD_DIM / WIDTH; n++) {
             decode_add_products(e, sum, at, n * WIDTH, e->q + n * LANES, 0);
@@ -182,6 +197,9 @@ FN void decode_add_columns(engine *e, int key0, int begin, int end, int n, const
     }
     for (int c = begin; c < end; c++) {
         wide v[TAKEN];
+        if (n == 0) {
+            DECODE_FETCH(e->k, e->k_row0 + (key0 + BLOCK_N + c) * e->k_seq, K_TYPE, HEAD_DIM);
+        }
         UNROLL for (int i = 0; i < taken; i++)
         {
             v[i] = LOAD_V_VECTOR(e->v, at[i]);
@@ -229,9 +247,6 @@ FN void engine_pv(engine *e, const tile *t, int key0, const elem *alpha)
 #else
 FN void engine_pv(engine *e, const tile *t, int key0, const elem *alpha)
 {
-    for (int c = 0; c < BLOCK_N; c += KEYS) {
-        DECODE_FETCH(e->k, e->k_row0, e->k_seq, K_TYPE, HEAD_DIM, key0 + BLOCK_N + c)
-    }
     decode_add_values(e, key0, max(t->key_begin - key0, 0), e->columns, alpha);
 }
 #endif

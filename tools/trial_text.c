@@ -182,6 +182,9 @@ clattn_status trial_parse(const char *text, struct trial *trial, clattn_error *e
     if (own.layout[0] && !layout_apply(own.layout, &problem))
         return refuse(error, own.layout, "there is no layout of that name");
     trial_init(trial, &problem);
+    if (own.has_call && (own.batch < 0 || own.batch > problem.batch || own.seq_q < 0 || own.seq_q > problem.seq_q ||
+                         own.seq_kv < 0 || own.seq_kv > problem.seq_kv))
+        return refuse(error, "call", "past the sizes of the shape, which are its bounds");
     if (own.has_call) {
         trial->batch = own.batch;
         trial->seq_q = own.seq_q;

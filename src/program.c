@@ -25,6 +25,9 @@ void cla_program_options(const struct facts *facts, struct text *out)
     /* Its optimiser gives wrong results on float4, float8 and float16 text (seen with 21.10). */
     if (strstr(facts->platform_name, "Oclgrind"))
         cla_text_add(out, "-cl-opt-disable");
+    /* Half as many threads, none of whose sums go to memory. */
+    if (cla_facts_has_large_registers(facts))
+        cla_text_add(out, "-cl-intel-256-GRF-per-thread");
     if (more)
         cla_text_add(out, "%s%s", out->length ? " " : "", more);
 }

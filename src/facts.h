@@ -68,7 +68,8 @@ bool cla_facts_has_extension(const struct facts *facts, const char *name);
 
 bool cla_facts_is_intel_gpu(const struct facts *facts);
 
-/* An Intel GPU that gives a thread 256 registers where the build options say so: those with matrix units. */
+/* An Intel GPU with Intel's driver that gives a thread 256 registers where the build options say so: those with matrix units.
+ */
 bool cla_facts_has_large_registers(const struct facts *facts);
 
 #endif

@@ -144,16 +144,16 @@ static void find_vectors(const clattn_problem *problem, struct config *config)
 
 enum { MAX_ACCUMULATORS = 128 };
 
-/* Whether the compiler keeps the sums of a work-item in registers beside everything else. Intel's gives all of them up at once,
- * for memory, where a few do not fit, or where options make the loop over columns too long to be unrolled
- * (docs/portability.md). */
-static bool spills(const struct facts *facts, const clattn_problem *problem, const struct config *config)
+/* Above 0: the compiler does not keep the sums of a work-item in registers beside everything else. Intel's gives all of them up
+ * at once, for memory, where a few do not fit, or where options make the loop over columns too long to be unrolled
+ * (docs/portability.md); of tiles that it treats so, those with many sums are the worst. */
+static int spills(const struct facts *facts, const clattn_problem *problem, const struct config *config)
 {
     const int floats = config->rows_per_item * (o_cols(problem, config) + config->cols_per_item);
     if (!cla_facts_is_intel_gpu(facts))
-        return floats > (facts->nv_compute ? 160 : 96);
-    return floats > (cla_facts_has_large_registers(facts) ? 34 : 20) ||
-           (cla_problem_alters_scores(problem) && config->cols_per_item > 1);
+        return floats > (facts->nv_compute ? 160 : 96) ? 4 : 0;
+    const bool rolled = cla_problem_alters_scores(problem) && config->cols_per_item > 1;
+    return floats > 96 ? 6 : rolled || floats > (cla_facts_has_large_registers(facts) ? 34 : 20) ? 4 : 0;
 }
 
 /* Higher is worse; shapes of equal rank keep the order of the table. */
@@ -166,7 +166,7 @@ static int rank(const struct facts *facts, const clattn_problem *problem, const 
     const int64_t tiles = problem->batch * problem->heads_q * ((problem->seq_q + config->block_m - 1) / config->block_m);
     const bool starves = config->block_m > 128 && tiles * 2 <= (int64_t)facts->compute_units;
     const bool wastes = problem->causal && config->block_m < config->block_n;
-    return (spills(facts, problem, config) ? 4 : 0) + (small ? 3 : 0) + (alone || starves ? 2 : 0) + (wastes ? 1 : 0);
+    return spills(facts, problem, config) + (small ? 3 : 0) + (alone || starves ? 2 : 0) + (wastes ? 1 : 0);
 }
 
 static size_t configs(const struct facts *facts, const clattn_problem *problem, struct config list[CLA_MAX_CONFIGS])

@@ -67,4 +67,10 @@ clattn_status cla_facts_override(struct facts *facts, const char *overrides, cla
 /* Whole words only: cl_khr_fp16 is not in "cl_khr_fp16_x". */
 bool cla_facts_has_extension(const struct facts *facts, const char *name);
 
+bool cla_facts_is_intel_gpu(const struct facts *facts);
+
+/* An Intel GPU with Intel's driver that gives a thread 256 registers where the build options say so: those with matrix units.
+ */
+bool cla_facts_has_large_registers(const struct facts *facts);
+
 #endif

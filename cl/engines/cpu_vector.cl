@@ -13,14 +13,6 @@
 #include "cl/engines/cpu_load.cl"
 #include "cl/engines/cpu_math.cl"
 
-#if LANES == 16
-#define LANE_NUMBERS ((int16)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15))
-#elif LANES == 8
-#define LANE_NUMBERS ((int8)(0, 1, 2, 3, 4, 5, 6, 7))
-#else
-#define LANE_NUMBERS ((int4)(0, 1, 2, 3))
-#endif
-
 /* y = x transposed in part: log2(LANES) of these steps make the whole transposition. */
 FN void interleave_halves(elem *y, const elem *x)
 {

@@ -22,7 +22,11 @@
 #define UNROLL_LOADS
 #else
 #define UNROLL_REGISTERS UNROLL
+#ifdef FEW_REGISTERS
+#define UNROLL_FEW _Pragma("unroll 1")
+#else
 #define UNROLL_FEW _Pragma("unroll 2")
+#endif
 /* With all ways of walking in the text, eight loads on their way at once spill at head_dim 128 (136 bytes on sm_90; four:
  * none). */
 #if STAGE_WALKS == 2

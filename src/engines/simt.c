@@ -33,6 +33,13 @@ static const struct shape shapes[] = {
     {32, 8, 4, 1},   /*  16 x   8 */
 };
 
+/* Few sums a work-item, however large the head. */
+static const struct shape narrow_shapes[] = {
+    {512, 32, 4, 1}, /*  64 x  32 */
+    {128, 32, 4, 1}, /*  16 x  32 */
+    {256, 64, 4, 1}, /*  16 x  64 */
+};
+
 /* What of Q, K and V lies in local memory, in the order in which it is tried. depth 0: all of head_dim. */
 struct residence {
     int q_resident, slots, depth;
@@ -137,11 +144,21 @@ static void find_vectors(const clattn_problem *problem, struct config *config)
 
 enum { MAX_ACCUMULATORS = 128 };
 
+/* Above 0: the compiler does not keep the sums of a work-item in registers beside everything else. Intel's gives all of them up
+ * at once, for memory, where a few do not fit, or where options make the loop over columns too long to be unrolled
+ * (docs/portability.md); of tiles that it treats so, those with many sums are the worst. */
+static int spills(const struct facts *facts, const clattn_problem *problem, const struct config *config)
+{
+    const int floats = config->rows_per_item * (o_cols(problem, config) + config->cols_per_item);
+    if (!cla_facts_is_intel_gpu(facts))
+        return floats > (facts->nv_compute ? 160 : 96) ? 4 : 0;
+    const bool rolled = cla_problem_alters_scores(problem) && config->cols_per_item > 1;
+    return floats > 96 ? 6 : rolled || floats > (cla_facts_has_large_registers(facts) ? 34 : 20) ? 4 : 0;
+}
+
 /* Higher is worse; shapes of equal rank keep the order of the table. */
 static int rank(const struct facts *facts, const clattn_problem *problem, const struct config *config)
 {
-    const int floats = config->rows_per_item * (o_cols(problem, config) + config->cols_per_item);
-    const bool spills = floats > (facts->nv_compute ? 160 : 96);
     const bool alone = config->local_bytes > facts->local_mem_static / 2 && !copies_by_itself(facts);
     /* Few rows read all keys for little work; few keys mean many rounds. */
     const bool small = config->block_m * config->block_n < 1024;
@@ -149,16 +166,18 @@ static int rank(const struct facts *facts, const clattn_problem *problem, const 
     const int64_t tiles = problem->batch * problem->heads_q * ((problem->seq_q + config->block_m - 1) / config->block_m);
     const bool starves = config->block_m > 128 && tiles * 2 <= (int64_t)facts->compute_units;
     const bool wastes = problem->causal && config->block_m < config->block_n;
-    return (spills ? 4 : 0) + (small ? 3 : 0) + (alone || starves ? 2 : 0) + (wastes ? 1 : 0);
+    return spills(facts, problem, config) + (small ? 3 : 0) + (alone || starves ? 2 : 0) + (wastes ? 1 : 0);
 }
 
 static size_t configs(const struct facts *facts, const clattn_problem *problem, struct config list[CLA_MAX_CONFIGS])
 {
     const uint64_t items = facts->max_work_group < facts->max_work_item_0 ? facts->max_work_group : facts->max_work_item_0;
     int ranks[CLA_MAX_CONFIGS];
+    const size_t usual = sizeof shapes / sizeof *shapes, narrow = sizeof narrow_shapes / sizeof *narrow_shapes;
+    const size_t last = usual + (cla_facts_is_intel_gpu(facts) ? narrow : 0);
     size_t count = 0;
-    for (size_t i = 0; i < sizeof shapes / sizeof *shapes && count < CLA_MAX_CONFIGS; i++) {
-        const struct shape *const s = &shapes[i];
+    for (size_t i = 0; i < last && count < CLA_MAX_CONFIGS; i++) {
+        const struct shape *const s = i < usual ? &shapes[i] : &narrow_shapes[i - usual];
         struct config config = {.engine = &cla_engine_simt,
                                 .block_m = s->work_group / s->items_x * s->rows,
                                 .block_n = s->items_x * s->cols,
@@ -207,6 +226,8 @@ static void defines(const struct facts *facts, const clattn_problem *problem, co
     cla_text_add(out, "#define COLS_PER_ITEM %d\n#define DEPTH_CHUNK %d\n", config->cols_per_item, config->depth_chunk);
     if (facts->device_kind == DEVICE_CPU)
         cla_text_add(out, "#define KEEP_LOOPS\n");
+    if (cla_facts_is_intel_gpu(facts) && !cla_facts_has_large_registers(facts))
+        cla_text_add(out, "#define FEW_REGISTERS\n");
     cla_text_add(out, "#define LOCAL_BYTES %zu\n", config->local_bytes);
     if (facts->nv_compute)
         cla_text_add(out, "#define NVIDIA_PTX %" PRIu64 "\n", facts->nv_compute);

@@ -362,6 +362,21 @@ static void short_texts(void **state)
     assert_string_equal(text, "");
 }
 
+/* Numbers at the ends of their range that are still numbers: fp32 holds neither their quotients nor their products. */
+static void extreme_factors(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"softcap=3e38", "softcap=1e-45", "scale=3e38", "scale=-3e38 softcap=5", "scale=1e-45"};
+    FOR_EACH_ENGINE(engine)
+    {
+        for (size_t i = 0; i < COUNT_OF(words); i++) {
+            char shape[128];
+            snprintf(shape, sizeof shape, "hq2 hkv1 q9 k70 d8 dv12 lse mask=qk seed=7 %s", words[i]);
+            attend_check(engine, shape);
+        }
+    }
+}
+
 /* The library is as good as before. */
 static void and_still_works(void **state)
 {
@@ -387,6 +402,7 @@ int main(void)
         TEST(a_failed_event),
         TEST(shapes),
         TEST(short_texts),
+        TEST(extreme_factors),
         TEST(and_still_works),
     };
     return cmocka_run_group_tests(tests, bench_open, bench_close);

@@ -4,15 +4,17 @@
  *        O = sum of 2^(lse - M) * o / sum of 2^(lse - M)        LSE = M + log2(that sum)
  *
  * A partial result that saw nothing (LSE -inf) weighs 0; all such give 0 and -inf, and one result alone comes out bit for bit.
- * The sink joins here, once. A work-item an element of O.
+ * The sink joins here, once. A work-item gives MERGE_COLUMNS elements of a row of O: one on devices with many work-items, all
+ * on CPUs, where that is a loop over vectors.
  */
 __kernel __attribute__((reqd_work_group_size(MERGE_GROUP, 1, 1))) void merge(KERNEL_PARAMETERS)
 {
     const option_data options = OPTION_DATA;
-    const long at = (long)get_global_id(0), row = at / HEAD_DIM_V;
-    const int col = (int)(at % HEAD_DIM_V);
+    const long at = (long)get_global_id(0), row = at / (HEAD_DIM_V / MERGE_COLUMNS);
+    const int col = (int)(at % (HEAD_DIM_V / MERGE_COLUMNS)) * MERGE_COLUMNS;
     const int query = (int)(row % args.seq_q), head = (int)(row / args.seq_q % args.heads_q);
     const int batch = (int)(row / args.seq_q / args.heads_q);
+    float o[MERGE_COLUMNS];
     tile t;
     if (row >= (long)args.batches * args.heads_q * args.seq_q) {
         return;
@@ -33,17 +35,25 @@ __kernel __attribute__((reqd_work_group_size(MERGE_GROUP, 1, 1))) void merge(KER
         top = lse[i] > top ? lse[i] : top;
     }
     const float base = top == -INFINITY ? 0.0f : top;
-    float sum = sink == -INFINITY ? 0.0f : exp2(sink - base), o = 0.0f, weight_of_keys = 0.0f;
+    float sum = sink == -INFINITY ? 0.0f : exp2(sink - base), weight_of_keys = 0.0f;
+    for (int c = 0; c < MERGE_COLUMNS; c++) {
+        o[c] = 0.0f;
+    }
     for (int i = 0; i < args.chunks; i++) {
         /* A chunk that saw nothing has nothing written for it that could matter. */
         if (lse[i] != -INFINITY) {
             const float weight = exp2(lse[i] - base);
             sum += weight;
             weight_of_keys += weight;
-            o = MULTIPLY_ADD(weight, out[(long)i * HEAD_DIM_V], o);
+            for (int c = 0; c < MERGE_COLUMNS; c++) {
+                o[c] = MULTIPLY_ADD(weight, out[(long)i * HEAD_DIM_V + c], o[c]);
+            }
         }
     }
-    STORE_O(weight_of_keys == 0.0f ? 0.0f : o / sum, o_data, tile_row_offset(&t, args.o, query) + col * args.o.dim);
+    const long o_row = tile_row_offset(&t, args.o, query);
+    for (int c = 0; c < MERGE_COLUMNS; c++) {
+        STORE_O(weight_of_keys == 0.0f ? 0.0f : o[c] / sum, o_data, o_row + (col + c) * args.o.dim);
+    }
     if (args.has_lse && col == 0) {
         lse_data[tile_row_offset(&t, args.lse, query)] = sum == 0.0f ? -INFINITY : (top + log2(sum)) * LN_2;
     }

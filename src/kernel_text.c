@@ -17,7 +17,7 @@ void cla_kernel_defines(const struct facts *facts, const clattn_problem *problem
     cla_text_add(out, "#define K_TYPE %d\n#define O_TYPE %d\n#define Q_TYPE %d\n", (int)problem->k.type, (int)problem->o.type,
                  (int)problem->q.type);
     if (config->chunk)
-        cla_text_add(out, "#define MERGE_GROUP %d\n", config->merge_group);
+        cla_text_add(out, "#define MERGE_COLUMNS %d\n#define MERGE_GROUP %d\n", config->merge_columns, config->merge_group);
     if (config->classify_group)
         cla_text_add(out, "#define CLASSIFY_GROUP %d\n", config->classify_group);
     cla_text_add(out, "#define PREPASS %d\n", config->classify_group != 0);

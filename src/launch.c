@@ -152,7 +152,9 @@ size_t cla_launch_list(const struct config *config, const struct launch_args *ar
     list[count++] = attention;
     if (config->chunk) {
         const struct launch merge = {
-            "merge", divide_up(heads * (size_t)args->seq_q * (size_t)config->head_dim_v, (size_t)config->merge_group),
+            "merge",
+            divide_up(heads * (size_t)args->seq_q * (size_t)(config->head_dim_v / config->merge_columns),
+                      (size_t)config->merge_group),
             (size_t)config->merge_group};
         list[count++] = merge;
     }

@@ -3,7 +3,7 @@
 # ctest: timeout=1200
 # ggml's own test of attention, unaltered, against clattn as a back end: which cases are declined, and a sample of the others.
 # tools/ggml/fetch.sh builds it in build/ggml, or in the folder that CLATTN_GGML_DIR names; skipped where it is not.
-#     CLATTN_GGML_CASES=N    so many of the accepted cases (100); "all" for every one
+#     CLATTN_GGML_CASES=N    so many of the accepted cases (60); "all" for every one
 #     CLATTN_GGML_SEED=N     which of them
 set -eu
 
@@ -49,7 +49,7 @@ if grep -E 'type_K=(f32|f16|bf16),type_V=(f32|f16|bf16)' "$scratch/declined"; th
 fi
 
 # One case stands twice in the program's list. A multiplicative generator of Park and Miller: the same choice with every awk.
-wanted=${CLATTN_GGML_CASES:-100}
+wanted=${CLATTN_GGML_CASES:-60}
 [ "$wanted" != all ] || wanted=$(sort -u "$scratch/accepted" | wc -l)
 awk -v seed="${CLATTN_GGML_SEED:-1}" '{ seed = (seed * 16807) % 2147483647; print seed, $0 }' "$scratch/accepted" |
     awk '!seen[$2]++' | sort -n | head -n "$wanted" | cut -d' ' -f2 >"$scratch/sample"

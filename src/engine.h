@@ -69,6 +69,7 @@ extern const size_t cla_engine_count;
 
 extern const struct engine cla_engine_cpu;
 extern const struct engine cla_engine_cpu_amx;
+extern const struct engine cla_engine_cpu_bf16;
 extern const struct engine cla_engine_cpu_decode;
 extern const struct engine cla_engine_nv_mma;
 extern const struct engine cla_engine_nv_wgmma;

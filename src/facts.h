@@ -39,6 +39,7 @@ enum device_kind { DEVICE_CPU = 1, DEVICE_GPU = 2, DEVICE_ACCELERATOR = 3, DEVIC
     N(svm) /* CL_DEVICE_SVM_CAPABILITIES: 1 coarse-grained buffers, 2 fine-grained ones, 4 any host pointer, 8 atomics */      \
     N(nv_compute) /* 90 for sm_90; 0 elsewhere */                                                                              \
     N(host_cpu)   /* 1: a CPU device that is this very host (its CPUID speaks for the device) */                               \
+    N(x86_bf16)   /* 1: and that has AVX512-BF16 */                                                                            \
     N(x86_amx)    /* 1: and that has AMX tiles of bf16, which the system keeps for a thread */                                 \
     S(extensions)
 

@@ -60,6 +60,7 @@ typedef struct {
 } engine;
 
 #include "cl/engines/cpu_vector.cl"
+#include "cl/engines/cpu_pairs.cl"
 #include "cl/engines/cpu_amx_tiles.cl"
 #include "cl/engines/cpu_amx_load.cl"
 
@@ -70,7 +71,7 @@ FN void engine_begin(engine *e, const tile *t, const launch_args *a, __global co
     e->k_seq = a->k.seq;
     e->v_data = (__global const ushort *)v + tile_kv_offset(t, a->v);
     e->v_seq = a->v.seq;
-    amx_load_q(e, t, a, (__global const ushort *)q);
+    pairs_load_q(e, t, a, (__global const ushort *)q);
     for (int i = 0; i < VECTORS * O_WIDTH; i++) {
         e->o[i] = (elem)(0.0f);
     }
@@ -146,7 +147,7 @@ FN void amx_rescale(engine *e, const elem *alpha)
 FN void engine_pv(engine *e, const tile *t, int key0, const elem *alpha)
 {
     const int blocks = (e->columns + 31) / 32;
-    amx_pack_weights(e);
+    pairs_pack_weights(e);
     amx_load_values(e, key0);
     amx_rescale(e, alpha);
     for (int c = 0; c < O_WIDTH; c += 32) {

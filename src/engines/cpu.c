@@ -28,15 +28,11 @@ static bool serves(const struct facts *facts, const clattn_problem *problem, cha
 
 int cla_cpu_lanes(const struct facts *facts) { return facts->vector_width >= 16 ? 16 : facts->vector_width >= 8 ? 8 : 4; }
 
-/* Vectors of rows in a tile. Each loaded key serves all of them, so more is better as long as their sums stay in registers (16
- * with 8 lanes, 32 elsewhere) and Q and O in the cache; fewer where few rows would leave lanes idle, or few tiles would leave
- * cores idle. */
-static int vectors(const struct facts *facts, const clattn_problem *problem)
+int cla_cpu_vectors(const struct facts *facts, const clattn_problem *problem, int most, int least)
 {
-    const bool large = problem->head_dim_qk > 256 || problem->head_dim_v > 256;
     const int64_t group = problem->heads_kv > 0 ? problem->heads_q / problem->heads_kv : 1;
-    int count = cla_cpu_lanes(facts) == 8 || large ? 2 : 4;
-    for (; count > 1; count /= 2) {
+    int count = most;
+    for (; count > least; count /= 2) {
         const int64_t rows = (int64_t)cla_cpu_lanes(facts) * count;
         const int64_t tiles = problem->seq_q < rows ? problem->heads_kv * ((problem->seq_q * group + rows - 1) / rows)
                                                     : problem->heads_q * ((problem->seq_q + rows - 1) / rows);
@@ -45,6 +41,31 @@ static int vectors(const struct facts *facts, const clattn_problem *problem)
             break;
     }
     return count;
+}
+
+enum { MAX_PAIRS_HEAD_DIM = 512 };
+
+bool cla_cpu_serves_pairs(const struct facts *facts, const clattn_problem *problem, char *why, size_t why_size)
+{
+    if (!cla_cpu_is_known(facts, why, why_size))
+        return false;
+    if (problem->q.type != CLATTN_BF16 || problem->k.type != CLATTN_BF16 || problem->v.type != CLATTN_BF16)
+        return cla_decline(why, why_size, "needs Q, K and V all bf16");
+    if (!strstr(facts->platform_name, "Portable Computing Language"))
+        return cla_decline(why, why_size, "this compiler does not take inline assembly");
+    if (problem->head_dim_qk > MAX_PAIRS_HEAD_DIM || problem->head_dim_v > MAX_PAIRS_HEAD_DIM)
+        return cla_decline(why, why_size, "head sizes over %d", MAX_PAIRS_HEAD_DIM);
+    if (problem->k.stride_dim != 1 || problem->v.stride_dim != 1)
+        return cla_decline(why, why_size, "needs the elements of a row of K and of V side by side");
+    return true;
+}
+
+/* Each loaded key serves all vectors of rows, so more is better as long as their sums stay in registers (16 with 8 lanes, 32
+ * elsewhere) and Q and O in the cache. */
+static int vectors(const struct facts *facts, const clattn_problem *problem)
+{
+    const bool large = problem->head_dim_qk > 256 || problem->head_dim_v > 256;
+    return cla_cpu_vectors(facts, problem, cla_cpu_lanes(facts) == 8 || large ? 2 : 4, 1);
 }
 
 /* Multiples of 6 and 8 keys. Scores share the nearest cache with Q and O; with one vector of rows, memory sets the pace, and

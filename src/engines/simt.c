@@ -35,8 +35,8 @@ static const struct shape shapes[] = {
 
 /* Few sums a work-item, however large the head. */
 static const struct shape narrow_shapes[] = {
-    {512, 32, 4, 1}, /*  64 x  32 */
-    {128, 32, 4, 1}, /*  16 x  32 */
+    {288, 32, 4, 1}, /*  36 x  32 */
+    {224, 32, 4, 1}, /*  28 x  32 */
     {256, 64, 4, 1}, /*  16 x  64 */
 };
 

@@ -6,6 +6,8 @@
  * A partial result that saw nothing (LSE -inf) weighs 0; all such give 0 and -inf, and one result alone comes out bit for bit.
  * The sink joins here, once. A work-item an element of O.
  */
+#define MERGE_TOGETHER _Pragma("unroll 8")
+
 __kernel __attribute__((reqd_work_group_size(MERGE_GROUP, 1, 1))) void merge(KERNEL_PARAMETERS)
 {
     const option_data options = OPTION_DATA;
@@ -29,19 +31,21 @@ __kernel __attribute__((reqd_work_group_size(MERGE_GROUP, 1, 1))) void merge(KER
     float top = args.has_sinks ? options.sinks[args.sinks + head] : -INFINITY;
     top = top == -INFINITY ? top : clamp(top * LOG2_E, -LARGEST, LARGEST);
     const float sink = top;
+    /* Few groups with nothing else to do: reads that do not wait for each other are all that hides how long each takes. */
+    MERGE_TOGETHER
     for (int i = 0; i < args.chunks; i++) {
-        top = lse[i] > top ? lse[i] : top;
+        const float x = lse[i];
+        top = x > top ? x : top;
     }
     const float base = top == -INFINITY ? 0.0f : top;
     float sum = sink == -INFINITY ? 0.0f : exp2(sink - base), o = 0.0f, weight_of_keys = 0.0f;
+    MERGE_TOGETHER
     for (int i = 0; i < args.chunks; i++) {
-        /* A chunk that saw nothing has nothing written for it that could matter. */
-        if (lse[i] != -INFINITY) {
-            const float weight = exp2(lse[i] - base);
-            sum += weight;
-            weight_of_keys += weight;
-            o = MULTIPLY_ADD(weight, out[(long)i * HEAD_DIM_V], o);
-        }
+        const float x = lse[i], part = out[(long)i * HEAD_DIM_V], weight = exp2(x - base);
+        /* A chunk that saw nothing: what is written for it does not matter. */
+        o = MULTIPLY_ADD(weight, x == -INFINITY ? 0.0f : part, o);
+        sum += weight;
+        weight_of_keys += weight;
     }
     STORE_O(weight_of_keys == 0.0f ? 0.0f : o / sum, o_data, tile_row_offset(&t, args.o, query) + col * args.o.dim);
     if (args.has_lse && col == 0) {

@@ -87,14 +87,22 @@ FN void tile_sequence(tile *t, const launch_args *a, const option_data *b, int b
 }
 
 /* Tile number `team` of the call; false where its sequence is too short to have it. Longest rows first where the diagonal
- * limits the keys: they take longest; with PAIR_TILES long and short ones in turn. Chunks of one tile lie apart by all its
- * blocks, so that teams at work together share keys. */
+ * limits the keys: they take longest; with PAIR_TILES long and short ones in turn, with HEADS_TOGETHER the longest of all heads
+ * first. Chunks of one tile lie apart by all its blocks, so that teams at work together share keys. */
 FN int tile_decode(tile *t, const launch_args *a, const option_data *b, long team)
 {
     const int packed_heads = a->heads_q / a->pack;
+#ifdef HEADS_TOGETHER
+    const int heads = a->right < OPEN_END ? packed_heads * a->batches : 1;
+    const long in_head = team / heads;
+    const int block = (int)(in_head % a->q_blocks);
+    const long rest = heads == 1 ? in_head / a->q_blocks / a->chunks : team % heads;
+    t->chunk = (int)(in_head / a->q_blocks % a->chunks);
+#else
     const int block = (int)(team % a->q_blocks);
     const long rest = team / a->q_blocks / a->chunks;
     t->chunk = (int)(team / a->q_blocks % a->chunks);
+#endif
     t->pack = a->pack;
 #ifdef PAIR_TILES
     /* A runtime that deals out runs of neighbouring groups, as CPUs' do, would give all the long ones to one core. */

@@ -26,6 +26,7 @@ struct config {
     int classify_group; /* of the launch that looks through explicit masks first; 0: there is none */
     /* The engine's own numbers; what they mean is its affair, what they are called in kernel text too. */
     int rows_per_item, cols_per_item;
+    bool few_rows;          /* K and V go straight to registers */
     int depth_chunk;        /* columns of Q and K in local memory at a time */
     int value_chunk;        /* rows of V in local memory at a time */
     int resident;           /* groups that a launch has at most, each taking tiles in turn; 0: a group a tile */

@@ -1,62 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0
  * simt: a work-group owns a tile; K and V stream through local memory, products are register micro-tiles of fp32 FMA.
  *
- *        ITEMS_X work-items across (x), ITEMS_Y down (y). Work-item (x, y) holds
+ *        ITEMS_X work-items across (x), ITEMS_Y down (y); neighbours are one below the other, two by two, then comes the next
+ * x. Work-item (x, y) holds
  *
  *        rows      y + ITEMS_Y * r                            r < ROWS_PER_ITEM   (two rows of one warp lie in distinct banks)
  *        S columns x * COLS_PER_ITEM + c                      c < COLS_PER_ITEM
  *        O columns (x + ITEMS_X * j) * V_VECTOR + i           i < V_VECTOR, j < O_VECTORS
  *
- *        local memory   [ Q, whole ] [ P ] [ slot ] [ slot ]        all in float4, rows padded to an odd number of them
+ *        local memory   [ Q, whole ] [ P ] [ parts ] [ slot ] [ slot ]   all in float4, rows padded to an odd number of them
  *
  * A key block is a stream of chunks: K_CHUNKS times DEPTH_CHUNK columns of K (with those of Q, unless Q is resident), then
  * V_CHUNKS times VALUE_CHUNK rows of V. With two slots the next chunk, of this or the next block, is on its way while one is
  * multiplied, and a chunk costs one barrier; with one slot it costs two.
+ *
+ * Tiles of few rows are another matter: cl/engines/simt_few.cl.
  */
-#define LANES 1
-/* Register arrays are indexed by constants where loops over them are unrolled. A CPU has no such arrays, and its compiler would
- * take seconds over the unrolled text. */
-#ifdef KEEP_LOOPS
-#define UNROLL_REGISTERS
-#define UNROLL_FEW
-#define UNROLL_LOADS
+#include "cl/engines/simt_base.cl"
+
+#ifdef FEW_ROWS
+#include "cl/engines/simt_few.cl"
 #else
-#define UNROLL_REGISTERS UNROLL
-#define UNROLL_FEW _Pragma("unroll 2")
-/* With all ways of walking in the text, eight loads on their way at once spill at head_dim 128 (136 bytes on sm_90; four:
- * none). */
-#if STAGE_WALKS == 2
-#define UNROLL_LOADS _Pragma("unroll 4")
-#else
-#define UNROLL_LOADS _Pragma("unroll 8")
-#endif
-#endif
+
 #define ITEMS_X (BLOCK_N / COLS_PER_ITEM)
 #define ITEMS_Y (WORK_GROUP / ITEMS_X)
-#if BLOCK_M != ITEMS_Y * ROWS_PER_ITEM || TEAM != WORK_GROUP
+#if BLOCK_M != ITEMS_Y * ROWS_PER_ITEM || ITEMS_Y % 2 != 0 || TEAM != WORK_GROUP
 #error "simt: the tile is not what the work-items cover"
 #endif
-#if defined(NVIDIA_PTX) && defined(__NV_CL_C_VERSION)
-#define WARP_ASM
-#if NVIDIA_PTX >= 80
-#define COPY_ASM
-#endif
-/* exp2() spends four more instructions on results below 2^-126, which no sum notices. */
-FN float exp2_ptx(float x)
-{
-    float y;
-    __asm__("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-    return y;
-}
-#define EXP2(x) exp2_ptx(x)
-#else
-#define EXP2(x) exp2(x)
-#endif
-/* One instruction, and it passes over a NaN in `b` as well as the comparison that stands for it on CPUs. */
-#ifndef KEEP_LOOPS
-#define LARGER(a, b) fmax(a, b)
-#endif
-#include "cl/elem.cl"
 
 #define K_CHUNKS ((HEAD_DIM + DEPTH_CHUNK - 1) / DEPTH_CHUNK)
 #define V_CHUNKS (BLOCK_N / VALUE_CHUNK)
@@ -75,7 +45,10 @@ FN float exp2_ptx(float x)
 #define QK_SIZE (K_SIZE + (Q_RESIDENT ? 0 : BLOCK_M * Q_STRIDE))
 #define V_SIZE (VALUE_CHUNK * V_STRIDE)
 #define SLOT_SIZE (QK_SIZE > V_SIZE ? QK_SIZE : V_SIZE)
-#define LOCAL_SIZE (Q_RESIDENT_SIZE + P_SIZE + SLOTS * SLOT_SIZE)
+/* Work-items of a row that lie in one warp. Where the others lie in a second one, the two meet in local memory. */
+#define WARP_X (ITEMS_X > 16 ? 16 : ITEMS_X)
+#define PARTS_SIZE (ITEMS_X > WARP_X ? BLOCK_M / 2 : 0)
+#define LOCAL_SIZE (Q_RESIDENT_SIZE + P_SIZE + PARTS_SIZE + SLOTS * SLOT_SIZE)
 /* A flag a key, where an explicit mask or bias may hide one from every row. */
 #define SEEN_SIZE (SCORE_OPTIONS ? BLOCK_N : 1)
 #if LOCAL_SIZE * 16 + SEEN_SIZE * 4 != LOCAL_BYTES
@@ -119,15 +92,6 @@ typedef float v_vector;
     (e).local_memory = simt_local;                                                                                             \
     (e).seen = simt_seen;
 
-/* Q, K or V of one tile. Element (row, col) stands at `at` + row * row_step + col * col_step. */
-typedef struct {
-    __global const void *data;
-    long at, row_step, col_step;
-    long head_step; /* rows are queries of `pack` neighbouring heads, as in cl/tile.cl */
-    int pack;
-    int walk;
-} matrix;
-
 typedef struct {
     __local float4 *local_memory;
     __local int *seen;
@@ -140,7 +104,9 @@ typedef struct {
 
 #define Q_PLACE(e) ((e)->local_memory)
 #define P_PLACE(e) ((e)->local_memory + Q_RESIDENT_SIZE)
-#define SLOT_PLACE(e, chunk) ((e)->local_memory + Q_RESIDENT_SIZE + P_SIZE + (((chunk) + (e)->turn) & (SLOTS - 1)) * SLOT_SIZE)
+#define PARTS_PLACE(e) ((__local float *)((e)->local_memory + Q_RESIDENT_SIZE + P_SIZE))
+#define SLOTS_BEGIN (Q_RESIDENT_SIZE + P_SIZE + PARTS_SIZE)
+#define SLOT_PLACE(e, chunk) ((e)->local_memory + SLOTS_BEGIN + (((chunk) + (e)->turn) & (SLOTS - 1)) * SLOT_SIZE)
 
 #include "cl/engines/simt_stage.cl"
 
@@ -166,7 +132,7 @@ FN void chunk_await(engine *e, const tile *t, int key0, int chunk)
     STAGED_WAIT();
     barrier(CLK_LOCAL_MEM_FENCE);
     const int next = (chunk + 1) % CHUNKS, next_key0 = next == 0 ? tile_next_block(t, key0) : key0;
-    if (next_key0 < t->key_end) {
+    if (next_key0 + (next > K_CHUNKS ? (next - K_CHUNKS) * VALUE_CHUNK : 0) < t->key_end) {
         chunk_stage(e, t, next_key0, next, SLOT_PLACE(e, chunk + 1));
     }
 #else
@@ -182,8 +148,10 @@ FN void engine_begin(engine *e, const tile *t, const launch_args *a, __global co
 {
     const int item = (int)get_local_id(0);
     const int key0 = tile_first_block(t);
-    e->x = item % ITEMS_X;
-    e->y = item / ITEMS_X;
+    /* NVIDIA's local memory hands 16 bytes to two neighbours at once where both read the same: so every work-item shares its
+     * operand of the columns with one neighbour (item ^ 1) and that of the rows with the other (item ^ 2). */
+    e->x = item / 2 % ITEMS_X;
+    e->y = item / (2 * ITEMS_X) * 2 + item % 2;
     e->turn = 0;
     matrix_set(&e->q, q, tile_q_offset(t, a->q), a->q, t->pack, Q_TYPE);
     matrix_set(&e->k, k, tile_kv_offset(t, a->k), a->k, 1, K_TYPE);
@@ -315,7 +283,8 @@ FN void engine_pv(engine *e, const tile *t, int key0, const elem *alpha)
     {
         FOR_O_VECTORS(j) { e->o[r][j] *= alpha[r]; }
     }
-    for (int chunk = 0; chunk < V_CHUNKS; chunk++) {
+    /* Chunks behind the last key weigh nothing, and no block comes behind them. */
+    for (int chunk = 0; chunk < V_CHUNKS && key0 + chunk * VALUE_CHUNK < t->key_end; chunk++) {
         chunk_await(e, t, key0, K_CHUNKS + chunk);
         if (SCORE_OPTIONS) {
             clear_unseen(e, chunk * VALUE_CHUNK, SLOT_PLACE(e, K_CHUNKS + chunk));
@@ -326,29 +295,50 @@ FN void engine_pv(engine *e, const tile *t, int key0, const elem *alpha)
 }
 
 #ifdef WARP_ASM
-FN float from_neighbour(float x, int distance)
+/* Every warp's part of a row, where a row lies in two of them; in place of x, the other one's. */
+#if ITEMS_X > WARP_X
+FN void parts_exchange(engine *e, elem *x)
 {
-    float y;
-    __asm__ volatile("shfl.sync.bfly.b32 %0, %1, %2, 0x1f, 0xffffffff;" : "=f"(y) : "f"(x), "r"(distance));
-    return y;
+    FOR_ROWS(r)
+    {
+        if (e->x % WARP_X == 0) {
+            PARTS_PLACE(e)[ENGINE_ROW(e, r) * 2 + e->x / WARP_X] = x[r];
+        }
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    FOR_ROWS(r) { x[r] = PARTS_PLACE(e)[ENGINE_ROW(e, r) * 2 + (e->x / WARP_X ^ 1)]; }
 }
+#endif
 FN void engine_fold_max(engine *e, elem *x)
 {
     UNROLL_REGISTERS
-    for (int distance = 1; distance < ITEMS_X; distance *= 2) {
+    for (int distance = 1; distance < WARP_X; distance *= 2) {
         FOR_ROWS(r)
         {
-            const float y = from_neighbour(x[r], distance);
+            const float y = from_neighbour(x[r], distance * 2);
             x[r] = LARGER(x[r], y);
         }
     }
+#if ITEMS_X > WARP_X
+    elem other[S_ROWS];
+    FOR_ROWS(r) { other[r] = x[r]; }
+    parts_exchange(e, other);
+    FOR_ROWS(r) { x[r] = LARGER(x[r], other[r]); }
+#endif
 }
 FN void engine_fold_sum(engine *e, elem *x)
 {
     UNROLL_REGISTERS
-    for (int distance = 1; distance < ITEMS_X; distance *= 2) {
-        FOR_ROWS(r) { x[r] += from_neighbour(x[r], distance); }
+    for (int distance = 1; distance < WARP_X; distance *= 2) {
+        FOR_ROWS(r) { x[r] += from_neighbour(x[r], distance * 2); }
     }
+#if ITEMS_X > WARP_X
+    elem other[S_ROWS];
+    FOR_ROWS(r) { other[r] = x[r]; }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    parts_exchange(e, other);
+    FOR_ROWS(r) { x[r] += other[r]; }
+#endif
 }
 #else
 /* Every work-item of a row shows its value in P's place, which is free: the others are past the product that read it. */
@@ -383,4 +373,5 @@ FN void engine_fold_sum(engine *e, elem *x)
         }
     }
 }
+#endif
 #endif

@@ -22,11 +22,7 @@ FN void copy_quad(__local float4 *to, __global const void *from, int there)
 #define STAGED_WAIT()
 #endif
 
-/* `type` is a constant where these are inlined. */
-FN float load_one(int type, __global const void *p, long i)
-{
-    return type == FP32 ? load_fp32(p, i) : type == FP16 ? load_fp16(p, i) : load_bf16(p, i);
-}
+/* `type` is a constant where this is inlined. */
 FN float4 load_four(int type, __global const void *p, long i)
 {
     if (type == FP32) {
@@ -61,11 +57,6 @@ FN void matrix_set(matrix *m, __global const void *data, long at, const tensor_v
     m->walk = matrix_walk(m, type);
 }
 
-FN long matrix_row(const matrix *m, int row)
-{
-    return m->at + (m->pack == 1 ? row * m->row_step : row / m->pack * m->row_step + row % m->pack * m->head_step);
-}
-
 /* Row r of a piece lies at place r % deal * (rows / deal) + r / deal: dealt out, so that the `deal` neighbours that one
  * work-item of the product reads are far apart and what neighbouring work-items read at once is near. */
 #define PLACE(r) ((r) % deal * (rows / deal) + (r) / deal)
@@ -82,7 +73,7 @@ FN void stage_by_one(__local float *to, const matrix *m, int type, int deal, int
         const int row = row0 + r, col = col0 + c;
         float x = 0.0f;
         if (row >= first && row < last && col < width) {
-            x = load_one(type, m->data, matrix_row(m, row) + col * m->col_step);
+            x = load_any(type, m->data, matrix_row(m, row) + col * m->col_step);
         }
         to[PLACE(r) * stride * 4 + c] = x;
     }
@@ -92,16 +83,59 @@ FN void stage_by_one(__local float *to, const matrix *m, int type, int deal, int
 FN float4 load_tail(int type, int width, __global const void *p, long i)
 {
     float4 x = (float4)(0.0f);
-    x.x = load_one(type, p, i);
-    x.y = width % 4 > 1 ? load_one(type, p, i + 1) : 0.0f;
-    x.z = width % 4 > 2 ? load_one(type, p, i + 2) : 0.0f;
+    x.x = load_any(type, p, i);
+    x.y = width % 4 > 1 ? load_any(type, p, i + 1) : 0.0f;
+    x.z = width % 4 > 2 ? load_any(type, p, i + 2) : 0.0f;
     return x;
+}
+
+/* One quad of a row: `col` is its first column, `at` its element in the matrix. */
+FN void stage_quad(__local float4 *place, const matrix *m, int type, int width, long at, int col, int there)
+{
+    const int tail = width % 4 != 0 && there && col + 4 > width;
+#ifdef COPY_ASM
+    if (type == FP32 && !tail) {
+        copy_quad(place, (__global const float *)m->data + at, there);
+    } else
+#endif
+    {
+        float4 x = (float4)(0.0f);
+        if (tail) {
+            x = load_tail(type, width, m->data, at);
+        } else if (there) {
+            x = load_four(type, m->data, at);
+        }
+        *place = x;
+    }
+}
+
+/* Where a step of all work-items covers whole rows, a work-item stays in its column and goes down by as many rows: nothing is
+ * multiplied or divided on the way. Addresses may lie outside the matrix where nothing is read. */
+FN void stage_rows_in_steps(__local float4 *to, const matrix *m, int type, int deal, int rows, int cols, int stride, int width,
+                            int row0, int first, int last, int col0)
+{
+    const int quads = cols / 4, down = WORK_GROUP / quads, steps = (rows + down - 1) / down;
+    const int r0 = (int)get_local_id(0) / quads, c = (int)get_local_id(0) % quads, col = col0 + c * 4;
+    const long at0 = m->at + (row0 + r0) * m->row_step + col, at_step = down * m->row_step;
+    const uint before = (uint)(row0 + r0 - first), seen = col < width ? (uint)(last - first) : 0;
+    __local float4 *const place = to + PLACE(r0) * stride + c;
+    UNROLL_LOADS
+    for (int step = 0; step < steps; step++) {
+        if (rows % down == 0 || r0 + step * down < rows) {
+            const int there = before + (uint)(step * down) < seen;
+            stage_quad(place + step * (down / deal) * stride, m, type, width, at0 + step * at_step, col, there);
+        }
+    }
 }
 
 FN void stage_rows_by_four(__local float4 *to, const matrix *m, int type, int deal, int rows, int cols, int stride, int width,
                            int row0, int first, int last, int col0)
 {
     const int quads = cols / 4, count = rows * quads;
+    if (m->pack == 1 && WORK_GROUP % quads == 0 && WORK_GROUP / quads % deal == 0) {
+        stage_rows_in_steps(to, m, type, deal, rows, cols, stride, width, row0, first, last, col0);
+        return;
+    }
     UNROLL_LOADS
     for (int step = 0; step < (count + WORK_GROUP - 1) / WORK_GROUP; step++) {
         const int i = (int)get_local_id(0) + step * WORK_GROUP;
@@ -109,23 +143,8 @@ FN void stage_rows_by_four(__local float4 *to, const matrix *m, int type, int de
             const int r = i / quads, c = i % quads;
             const int row = row0 + r, col = col0 + c * 4;
             const int there = row >= first && row < last && col < width;
-            const int tail = width % 4 != 0 && there && col + 4 > width;
-            __local float4 *place = to + PLACE(r) * stride + c;
             const long at = matrix_row(m, there ? row : first) + (there ? col : 0);
-#ifdef COPY_ASM
-            if (type == FP32 && !tail) {
-                copy_quad(place, (__global const float *)m->data + at, there);
-            } else
-#endif
-            {
-                float4 x = (float4)(0.0f);
-                if (tail) {
-                    x = load_tail(type, width, m->data, at);
-                } else if (there) {
-                    x = load_four(type, m->data, at);
-                }
-                *place = x;
-            }
+            stage_quad(to + PLACE(r) * stride + c, m, type, width, at, col, there);
         }
     }
 }
@@ -150,7 +169,7 @@ FN void stage_cols_by_four(__local float *to, const matrix *m, int type, int dea
                 } else {
                     UNROLL_REGISTERS
                     for (int j = 0; j < 4; j++) {
-                        x[j] = row + j >= first && row + j < last ? load_one(type, m->data, at + j) : 0.0f;
+                        x[j] = row + j >= first && row + j < last ? load_any(type, m->data, at + j) : 0.0f;
                     }
                 }
             }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * simt: K and V stream through local memory, products are register micro-tiles. For GPUs, and for anything with real
- * work-groups. */
+ * simt: K and V stream through local memory, products are register micro-tiles; few rows take them from memory straight to
+ * registers. For GPUs, and for anything with real work-groups. */
 #include "../engine.h"
 #include "../problem.h"
 
@@ -81,9 +81,12 @@ static size_t local_bytes(const clattn_problem *problem, const struct config *co
     const int p = config->block_m * (config->block_n / 4 + 1);
     const int v = v_size(problem, config, config->value_chunk);
     const int slot = qk_size(config) > v ? qk_size(config) : v;
+    /* Two numbers a row where one warp does not hold it, as in PARTS_SIZE. */
+    const int parts = config->block_n / config->cols_per_item > 16 ? config->block_m / 2 : 0;
     /* A flag a key, as in SEEN_SIZE. */
     const int flags = cla_problem_alters_scores(problem) ? config->block_n : 1;
-    return 16 * ((size_t)q + (size_t)p + (size_t)config->slots * (size_t)slot) + sizeof(int32_t) * (size_t)flags;
+    return 16 * ((size_t)q + (size_t)p + (size_t)parts + (size_t)config->slots * (size_t)slot) +
+           sizeof(int32_t) * (size_t)flags;
 }
 
 static void reside(const clattn_problem *problem, struct config *config, struct residence residence)
@@ -135,6 +138,68 @@ static void find_vectors(const clattn_problem *problem, struct config *config)
     config->transposed = (k_cols ? 1 : 0) | (v_cols ? 2 : 0);
 }
 
+/* Few rows: the twin of cl/engines/simt_few.cl. Up to that many rows of one K/V head, tiles that read K and V again beat tiles
+ * that compute for rows which are not there. */
+enum { FEW_ITEMS_X = 32, FEW_MAX_ROWS = 32, FEW_MAX_DIM = 256, FEW_QUADS = 8 };
+
+static int few_lanes(int64_t width) { return width <= 32 ? 4 : width <= 64 ? 8 : width <= 128 ? 16 : 32; }
+
+/* Keys of a block: as many as keep eight loads of 16 bytes on their way in each work-item, a whole row of work-items at least.
+ */
+static int few_block_n(const clattn_problem *problem, int work_group)
+{
+    const int k = few_lanes(problem->head_dim_qk) * (problem->k.type == CLATTN_FP32 ? 2 : 1);
+    const int v = few_lanes(problem->head_dim_v) * (problem->v.type == CLATTN_FP32 ? 2 : 1);
+    const int keys = FEW_QUADS * work_group / (k > v ? k : v), most = work_group;
+    return keys < FEW_ITEMS_X ? FEW_ITEMS_X : keys > most ? most : keys;
+}
+
+static size_t few_local_bytes(const clattn_problem *problem, const struct config *config)
+{
+    const int k_lanes = few_lanes(problem->head_dim_qk);
+    const int pieces = config->block_m * config->block_n * (k_lanes / 4 | 1) * 4;
+    const int sums = config->work_group * 8 * config->block_m;
+    const int weights = config->block_m * config->block_n, folds = config->block_m * FEW_ITEMS_X;
+    return sizeof(float) *
+           ((size_t)(pieces > sums ? pieces : sums) + (size_t)weights + (size_t)folds + (size_t)round_up(config->block_m, 4));
+}
+
+static struct config few_config(const clattn_problem *problem, int rows)
+{
+    const int items_y = rows < 4 ? rows : 4;
+    struct config config = {.engine = &cla_engine_simt,
+                            .block_m = rows,
+                            .work_group = FEW_ITEMS_X * items_y,
+                            .team = FEW_ITEMS_X * items_y,
+                            .packs_heads = true,
+                            .few_rows = true,
+                            .rows_per_item = rows / items_y};
+    config.block_n = few_block_n(problem, config.work_group);
+    config.cols_per_item = config.block_n / FEW_ITEMS_X;
+    config.local_bytes = few_local_bytes(problem, &config);
+    return config;
+}
+
+/* Rows of a K/V head: 1, 2, 4 or 8 at a time. Returns how many tiles were listed. */
+static size_t few_configs(const struct facts *facts, const clattn_problem *problem, uint64_t items, struct config *list)
+{
+    const int64_t group = problem->heads_kv > 0 ? problem->heads_q / problem->heads_kv : 1;
+    const bool wide = problem->head_dim_qk > 128 || problem->head_dim_v > 128;
+    const int most = wide && (problem->k.type == CLATTN_FP32 || problem->v.type == CLATTN_FP32) ? 4 : 8;
+    if (problem->head_dim_qk > FEW_MAX_DIM || problem->head_dim_v > FEW_MAX_DIM || problem->seq_q * group > FEW_MAX_ROWS)
+        return 0;
+    int rows = 1;
+    while (rows < most && rows < problem->seq_q * group)
+        rows *= 2;
+    size_t count = 0;
+    for (; rows >= 1; rows /= 2) {
+        const struct config config = few_config(problem, rows);
+        if ((uint64_t)config.work_group <= items && config.local_bytes <= facts->local_mem_static)
+            list[count++] = config;
+    }
+    return count;
+}
+
 enum { MAX_ACCUMULATORS = 128 };
 
 /* Higher is worse; shapes of equal rank keep the order of the table. */
@@ -156,7 +221,10 @@ static size_t configs(const struct facts *facts, const clattn_problem *problem, 
 {
     const uint64_t items = facts->max_work_group < facts->max_work_item_0 ? facts->max_work_group : facts->max_work_item_0;
     int ranks[CLA_MAX_CONFIGS];
-    size_t count = 0;
+    size_t count = few_configs(facts, problem, items, list);
+    const size_t few = count;
+    for (size_t i = 0; i < few; i++)
+        find_vectors(problem, &list[i]);
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes && count < CLA_MAX_CONFIGS; i++) {
         const struct shape *const s = &shapes[i];
         struct config config = {.engine = &cla_engine_simt,
@@ -175,7 +243,7 @@ static size_t configs(const struct facts *facts, const clattn_problem *problem, 
         find_vectors(problem, &config);
         const int r = rank(facts, problem, &config);
         size_t at = count++;
-        for (; at > 0 && ranks[at - 1] > r; at--) {
+        for (; at > few && ranks[at - 1] > r; at--) {
             ranks[at] = ranks[at - 1];
             list[at] = list[at - 1];
         }
@@ -205,6 +273,9 @@ static void defines(const struct facts *facts, const clattn_problem *problem, co
     const bool rows_only = config->vector_k == 4 && config->vector_v == 4 && !config->transposed;
     const int walks = rows_only ? 1 : config->vector_k == 4 || config->vector_v == 4 ? 2 : 0;
     cla_text_add(out, "#define COLS_PER_ITEM %d\n#define DEPTH_CHUNK %d\n", config->cols_per_item, config->depth_chunk);
+    if (config->few_rows)
+        cla_text_add(out, "#define FEW_ROWS\n");
+    cla_text_add(out, "#define HEADS_TOGETHER\n");
     if (facts->device_kind == DEVICE_CPU)
         cla_text_add(out, "#define KEEP_LOOPS\n");
     cla_text_add(out, "#define LOCAL_BYTES %zu\n", config->local_bytes);

@@ -8,28 +8,50 @@
 #include <math.h>
 #include <string.h>
 
+/* What a call says of a problem where the caller does not say otherwise. */
+static void set_numbers(clattn_call *call, const clattn_problem *p)
+{
+    const clattn_strides mask = {p->mask.stride_batch, p->mask.stride_head, p->mask.stride_seq_q, p->mask.stride_seq_kv};
+    const clattn_strides bias = {p->bias.stride_batch, p->bias.stride_head, p->bias.stride_seq_q, p->bias.stride_seq_kv};
+    call->batch = p->batch;
+    call->seq_q = p->seq_q;
+    call->seq_kv = p->seq_kv;
+    call->offset = p->offset;
+    call->scale = p->scale;
+    call->window_left = p->window.left;
+    call->window_right = p->window.right;
+    call->mask_columns = p->mask.columns;
+    call->bias_columns = p->bias.columns;
+    call->mask_strides = mask;
+    call->bias_strides = bias;
+}
+
 void clattn_call_init_sized(clattn_call *call, size_t size, const clattn_plan *plan)
 {
     clattn_call fresh;
     if (!call)
         return;
     memset(&fresh, 0, sizeof fresh);
-    if (plan) {
-        fresh.batch = plan->problem.batch;
-        fresh.seq_q = plan->problem.seq_q;
-        fresh.seq_kv = plan->problem.seq_kv;
-        fresh.offset = plan->problem.offset;
-        fresh.scale = plan->problem.scale;
-        fresh.window_left = plan->problem.window.left;
-        fresh.window_right = plan->problem.window.right;
-        fresh.mask_columns = plan->problem.mask.columns;
-        fresh.bias_columns = plan->problem.bias.columns;
-    } else {
+    if (plan)
+        set_numbers(&fresh, &plan->problem);
+    else
         fresh.window_left = fresh.window_right = fresh.mask_columns = fresh.bias_columns = -1;
-    }
     memset(call, 0, size);
     memcpy(call, &fresh, size < sizeof fresh ? size : sizeof fresh);
     call->struct_size = size;
+}
+
+void clattn_call_set_problem(clattn_call *call, const clattn_problem *problem)
+{
+    clattn_problem taken;
+    clattn_call full;
+    if (!call || !problem)
+        return;
+    cla_problem_take(problem, &taken, NULL); /* whether it can be served is for clattn_plan_serves to say */
+    const size_t size = call->struct_size < sizeof full ? call->struct_size : sizeof full;
+    memcpy(&full, call, size);
+    set_numbers(&full, &taken);
+    memcpy(call, &full, size);
 }
 
 static clattn_status check_bound(const char *field, int64_t value, int64_t bound, clattn_error *error)
@@ -94,20 +116,46 @@ static clattn_status check_main_buffers(const clattn_plan *plan, const clattn_ca
 /* Columns past the keys of the call are never read. */
 static int64_t columns_of(int64_t given, int64_t seq_kv) { return given < 0 || given > seq_kv ? seq_kv : given; }
 
+/* A plan may count on what batch entries or heads share. */
+static clattn_status check_sharing(const char *field, int64_t given, int64_t planned, clattn_error *error)
+{
+    if ((given == 0) == (planned == 0))
+        return CLATTN_SUCCESS;
+    return cla_fail(error, CLATTN_INVALID_ARGUMENT, field,
+                    "%s is %" PRId64 " and the plan's problem has %" PRId64
+                    " there: both must be 0 (shared) or neither; make another plan, or give the stride of a copy each",
+                    field, given, planned);
+}
+
+static clattn_status check_strides(const clattn_problem *p, const clattn_call *call, clattn_error *error)
+{
+    if (p->mask.present) {
+        TRY(check_sharing("call.mask_strides.batch", call->mask_strides.batch, p->mask.stride_batch, error));
+        TRY(check_sharing("call.mask_strides.head", call->mask_strides.head, p->mask.stride_head, error));
+    }
+    if (p->bias.present) {
+        TRY(check_sharing("call.bias_strides.batch", call->bias_strides.batch, p->bias.stride_batch, error));
+        TRY(check_sharing("call.bias_strides.head", call->bias_strides.head, p->bias.stride_head, error));
+    }
+    return CLATTN_SUCCESS;
+}
+
 static clattn_status check_score_buffers(const clattn_plan *plan, const clattn_call *call, clattn_error *error)
 {
     const clattn_problem *p = &plan->problem;
     const clattn_context *context = plan->context;
-    const struct tensor_check mask = {"call.mask",
-                                      &call->mask,
-                                      1,
-                                      {call->batch, p->heads_q, call->seq_q, columns_of(call->mask_columns, call->seq_kv)},
-                                      {p->mask.stride_batch, p->mask.stride_head, p->mask.stride_seq_q, p->mask.stride_seq_kv}};
-    const struct tensor_check bias = {"call.bias",
-                                      &call->bias,
-                                      cla_type_size(p->bias.type),
-                                      {call->batch, p->heads_q, call->seq_q, columns_of(call->bias_columns, call->seq_kv)},
-                                      {p->bias.stride_batch, p->bias.stride_head, p->bias.stride_seq_q, p->bias.stride_seq_kv}};
+    const struct tensor_check mask = {
+        "call.mask",
+        &call->mask,
+        1,
+        {call->batch, p->heads_q, call->seq_q, columns_of(call->mask_columns, call->seq_kv)},
+        {call->mask_strides.batch, call->mask_strides.head, call->mask_strides.seq_q, call->mask_strides.seq_kv}};
+    const struct tensor_check bias = {
+        "call.bias",
+        &call->bias,
+        cla_type_size(p->bias.type),
+        {call->batch, p->heads_q, call->seq_q, columns_of(call->bias_columns, call->seq_kv)},
+        {call->bias_strides.batch, call->bias_strides.head, call->bias_strides.seq_q, call->bias_strides.seq_kv}};
     const struct tensor_check factors = {
         "call.bias_factors", &call->bias_factors, sizeof(float), {p->heads_q, 1, 1, 1}, {1, 0, 0, 0}};
     const struct tensor_check slopes = {"call.alibi",
@@ -116,6 +164,7 @@ static clattn_status check_score_buffers(const clattn_plan *plan, const clattn_c
                                         {call->batch, p->heads_q, 1, 1},
                                         {p->alibi.stride_batch, p->alibi.stride_head, 0, 0}};
     const struct tensor_check sinks = {"call.sinks", &call->sinks, sizeof(float), {p->heads_q, 1, 1, 1}, {1, 0, 0, 0}};
+    TRY(check_strides(p, call, error));
     if (p->mask.present)
         TRY(cla_check_tensor(&mask, context, error));
     if (p->bias.present)

@@ -3,7 +3,6 @@
 #include "context.h"
 
 #include "probe.h"
-#include "selfcheck.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -115,7 +114,7 @@ void clattn_context_destroy(clattn_context *context)
 {
     if (!context)
         return;
-    cla_verdicts_free(context);
+    cla_verdicts_free(context->verdicts);
     cla_programs_free(context);
     cla_cache_close(&context->cache);
     if (context->cl)

@@ -7,11 +7,11 @@
 #include "facts.h"
 #include "platform.h"
 #include "source.h"
+#include "verdict.h"
 
 enum { CLA_MAX_ENGINES = 16 };
 
 struct program;
-struct verdict;
 
 /* clSetKernelArgSVMPointer of OpenCL 2.0, which is not linked. */
 typedef cl_int(CL_API_CALL *cla_set_svm_fn)(cl_kernel kernel, cl_uint index, const void *pointer);

@@ -4,9 +4,7 @@
 #include "call.h"
 #include "plan.h"
 #include "queue.h"
-#include "slice.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static clattn_status set_arguments(const clattn_context *context, cl_kernel kernel, const clattn_call *call,
@@ -72,12 +70,17 @@ static clattn_status enqueue_one(struct chain *chain, cl_kernel kernel, size_t g
                               : cla_fail_enqueue(chain->context, chain->queue, code, "clEnqueueNDRangeKernel", error);
 }
 
-/* Groups that may go into one launch. */
+/* Groups that may go into one launch. Some drivers reset a device whose queue runs for seconds, and a desktop on the same
+ * device stands still meanwhile. */
 static size_t slice_of(const clattn_plan *plan, const struct launch *launch, const struct launch_args *args)
 {
     if (plan->max_launch_ms <= 0.0 || strcmp(launch->kernel, "attention") != 0)
         return launch->groups;
-    return cla_slice_groups(&plan->problem, &plan->config, args, plan->rate, plan->max_launch_ms);
+    const double keys = args->chunk && args->chunk < args->seq_kv ? args->chunk : args->seq_kv;
+    const double rows = (double)plan->config.block_m * plan->config.work_group / plan->config.team;
+    const double work = rows * keys * (double)(plan->problem.head_dim_qk + plan->problem.head_dim_v);
+    const double groups = work > 0.0 ? plan->max_launch_ms * plan->rate / work : 1.0;
+    return groups < 1.0 ? 1 : groups > 1e9 ? 1000000000 : (size_t)groups;
 }
 
 /* The launches of one call in order, long ones in slices. With the plan's lock held: the arguments belong to the kernel object.
@@ -144,23 +147,5 @@ clattn_status clattn_enqueue(clattn_plan *plan, cl_command_queue queue, const cl
     cla_lock_give(&plan->lock);
     if (own)
         clReleaseMemObject(own); /* OpenCL keeps it until the commands that use it end */
-    return status;
-}
-
-clattn_status clattn_attention(clattn_context *context, cl_command_queue queue, const clattn_problem *problem, cl_mem q,
-                               cl_mem k, cl_mem v, cl_mem o, cl_mem lse, clattn_error *error)
-{
-    clattn_plan *plan = NULL;
-    clattn_call call;
-    TRY(clattn_plan_create(context, problem, NULL, &plan, error));
-    clattn_call_init(&call, plan);
-    call.q = clattn_mem(q, 0);
-    call.k = clattn_mem(k, 0);
-    call.v = clattn_mem(v, 0);
-    call.o = clattn_mem(o, 0);
-    if (lse)
-        call.lse = clattn_mem(lse, 0);
-    const clattn_status status = clattn_enqueue(plan, queue, &call, 0, NULL, NULL, error);
-    clattn_plan_destroy(plan);
     return status;
 }

@@ -37,10 +37,9 @@ static size_t integer_size(clattn_integer type) { return type == CLATTN_INT64 ? 
 
 static void set_options(const clattn_problem *p, const clattn_call *call, struct launch_args *args)
 {
-    args->mask =
-        float_view(&call->mask, 1, p->mask.stride_batch, p->mask.stride_head, p->mask.stride_seq_q, p->mask.stride_seq_kv);
-    args->bias = float_view(&call->bias, cla_type_size(p->bias.type), p->bias.stride_batch, p->bias.stride_head,
-                            p->bias.stride_seq_q, p->bias.stride_seq_kv);
+    const clattn_strides *mask = &call->mask_strides, *bias = &call->bias_strides;
+    args->mask = float_view(&call->mask, 1, mask->batch, mask->head, mask->seq_q, mask->seq_kv);
+    args->bias = float_view(&call->bias, cla_type_size(p->bias.type), bias->batch, bias->head, bias->seq_q, bias->seq_kv);
     args->slopes = float_view(&call->alibi, sizeof(float), p->alibi.stride_batch, p->alibi.stride_head, 0, 0);
     args->sinks = (int64_t)(call->sinks.offset / sizeof(float));
     args->factors = (int64_t)(call->bias_factors.offset / sizeof(float));

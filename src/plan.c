@@ -5,41 +5,11 @@
 #include "choose.h"
 #include "kernel_text.h"
 #include "problem.h"
-#include "selfcheck.h"
-#include "queue.h"
-#include "slice.h"
 #include "workspace.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-
-void clattn_plan_options_init_sized(clattn_plan_options *options, size_t size)
-{
-    if (options) {
-        memset(options, 0, size);
-        options->struct_size = size;
-    }
-}
-
-/* The caller's options, then what the environment says instead. */
-static clattn_status take_options(const clattn_plan_options *given, clattn_plan_options *options, clattn_error *error)
-{
-    clattn_plan_options_init(options);
-    if (given) {
-        if (given->struct_size < sizeof(size_t) + sizeof(char *))
-            return cla_fail(error, CLATTN_INVALID_ARGUMENT, "options.struct_size",
-                            "options.struct_size is %zu: call clattn_plan_options_init before setting fields",
-                            given->struct_size);
-        memcpy(options, given, given->struct_size < sizeof *options ? given->struct_size : sizeof *options);
-        options->struct_size = sizeof *options;
-    }
-    if (cla_environment("CLATTN_ENGINE"))
-        options->engine = cla_environment("CLATTN_ENGINE");
-    if (cla_environment("CLATTN_AVOID"))
-        options->avoid = cla_environment("CLATTN_AVOID");
-    return CLATTN_SUCCESS;
-}
 
 static void release_kernels(clattn_plan *plan)
 {
@@ -102,7 +72,7 @@ static clattn_status create_kernels(clattn_plan *plan, cl_program program, char 
 static clattn_status check_engine(clattn_plan *plan, cl_program program, bool *right, char *why, size_t why_size,
                                   clattn_error *error)
 {
-    TRY(cla_selfcheck(plan, program, right, why, why_size, error));
+    TRY(plan->judge(plan, program, right, why, why_size, error));
     if (!*right)
         plan->distrusted = plan->config.engine;
     return CLATTN_SUCCESS;
@@ -125,7 +95,7 @@ static clattn_status try_candidate(clattn_plan *plan, const struct config *confi
     }
     if (status == CLATTN_SUCCESS) {
         clattn_status created = create_kernels(plan, program, why, why_size, fits, error);
-        if (created == CLATTN_SUCCESS && *fits && cla_selfcheck_wanted(config->engine))
+        if (created == CLATTN_SUCCESS && *fits && plan->judge)
             created = check_engine(plan, program, fits, why, why_size, error);
         if (created == CLATTN_SUCCESS && *fits)
             cla_program_save(plan->context, program);
@@ -225,7 +195,7 @@ static clattn_status no_memory(clattn_error *error)
     return cla_fail(error, CLATTN_OUT_OF_HOST_MEMORY, "", "out of host memory while creating a plan");
 }
 
-static clattn_status allocate(clattn_context *context, clattn_plan **out, clattn_error *error)
+static clattn_status allocate(clattn_context *context, cla_judge_fn judge, clattn_plan **out, clattn_error *error)
 {
     clattn_plan *plan = calloc(1, sizeof *plan);
     *out = NULL;
@@ -234,6 +204,7 @@ static clattn_status allocate(clattn_context *context, clattn_plan **out, clattn
         return no_memory(error);
     }
     plan->context = context;
+    plan->judge = judge;
     cla_program_options(&context->facts, &plan->options);
     *out = plan;
     return plan->options.failed ? no_memory(error) : CLATTN_SUCCESS;
@@ -244,7 +215,7 @@ static clattn_status allocate(clattn_context *context, clattn_plan **out, clattn
 static clattn_status add_scores(clattn_plan *plan, const char *avoid, struct candidates *candidates, clattn_error *error)
 {
     cla_text_free(&candidates->declined);
-    TRY(allocate(plan->context, &plan->scores, error));
+    TRY(allocate(plan->context, plan->judge, &plan->scores, error));
     plan->scores->problem = plan->problem;
     TRY(cla_choose_scores(&plan->context->facts, &plan->problem, avoid, candidates, error));
     TRY(settle(plan->scores, candidates, error));
@@ -254,27 +225,13 @@ static clattn_status add_scores(clattn_plan *plan, const char *avoid, struct can
     return CLATTN_SUCCESS;
 }
 
-/* Plain loops on a GPU are slow enough for a driver's watchdog. */
-#define REFERENCE_MAX_LAUNCH_MS 500.0
-
-static clattn_status prepare_slices(clattn_plan *plan, double asked, clattn_error *error)
-{
-    const bool is_slow = plan->config.engine == &cla_engine_reference && plan->context->facts.device_kind == DEVICE_GPU;
-    plan->max_launch_ms = asked > 0.0 ? asked : asked == 0.0 && is_slow ? REFERENCE_MAX_LAUNCH_MS : 0.0;
-    if (plan->max_launch_ms == 0.0)
-        return CLATTN_SUCCESS;
-    TRY(cla_find_rate(plan->context, &plan->problem, plan->config.engine, &plan->rate, error));
-    cla_text_add(&plan->description, "launches: cut into slices of about %d ms\n", (int)plan->max_launch_ms);
-    return CLATTN_SUCCESS;
-}
-
 clattn_status cla_plan_make(clattn_context *context, const clattn_problem *problem, const clattn_plan_options *options,
-                            clattn_plan **out, clattn_error *error)
+                            cla_judge_fn judge, clattn_plan **out, clattn_error *error)
 {
     clattn_status status;
     clattn_plan *plan = NULL;
     struct candidates *candidates = NULL;
-    TRY_GOTO(allocate(context, &plan, error));
+    TRY_GOTO(allocate(context, judge, &plan, error));
     TRY_GOTO(cla_problem_take(problem, &plan->problem, error));
     candidates = calloc(1, sizeof *candidates);
     if (!candidates)
@@ -287,8 +244,6 @@ clattn_status cla_plan_make(clattn_context *context, const clattn_problem *probl
     TRY_GOTO(settle(plan, candidates, error));
     if (cla_needs_scores(&plan->problem, plan->config.engine))
         TRY_GOTO(add_scores(plan, options->avoid, candidates, error));
-    TRY_GOTO(prepare_slices(plan, options->max_launch_ms, error));
-    cla_log(context, CLATTN_LOG_INFO, plan->description.data ? plan->description.data : "");
     *out = plan;
 done:
     if (candidates)
@@ -297,21 +252,6 @@ done:
     if (status != CLATTN_SUCCESS)
         clattn_plan_destroy(plan);
     return status;
-}
-
-clattn_status clattn_plan_create(clattn_context *context, const clattn_problem *problem, const clattn_plan_options *given,
-                                 clattn_plan **out, clattn_error *error)
-{
-    clattn_plan_options options;
-    cla_clear(error);
-    if (out)
-        *out = NULL;
-    if (!context || !out)
-        return cla_fail(error, CLATTN_INVALID_ARGUMENT, context ? "plan" : "context", "%s is NULL",
-                        context ? "plan" : "context");
-    TRY(cla_check_alive(context, error));
-    TRY(take_options(given, &options, error));
-    return cla_plan_make(context, problem, &options, out, error);
 }
 
 void clattn_plan_destroy(clattn_plan *plan)
@@ -325,70 +265,6 @@ void clattn_plan_destroy(clattn_plan *plan)
     cla_text_free(&plan->description);
     cla_lock_destroy(&plan->lock);
     free(plan);
-}
-
-static void list(const struct candidates *candidates, const char *label, struct text *out)
-{
-    for (size_t i = 0; out && i < candidates->count; i++) {
-        cla_text_add(out, "%s %zu: %s, ", label, i + 1, candidates->list[i].engine->name);
-        cla_config_print(&candidates->list[i], out);
-        cla_text_add(out, "\n");
-    }
-    if (out && candidates->declined.data)
-        cla_text_add(out, "%s", candidates->declined.data);
-}
-
-/* What a plan would choose from; `out` may be NULL. */
-static clattn_status choose_only(const struct facts *facts, const clattn_problem *problem, const clattn_plan_options *given,
-                                 struct text *out, clattn_error *error)
-{
-    clattn_plan_options options;
-    clattn_problem checked;
-    clattn_status status;
-    struct candidates *candidates = NULL;
-    TRY(take_options(given, &options, error));
-    TRY(cla_problem_take(problem, &checked, error));
-    candidates = calloc(1, sizeof *candidates);
-    if (!candidates)
-        return cla_fail(error, CLATTN_OUT_OF_HOST_MEMORY, "", "out of host memory while choosing an engine");
-    TRY_GOTO(cla_choose(facts, &checked, options.engine, options.avoid, candidates, error));
-    cla_choose_split(facts, &checked, options.chunk, candidates);
-    cla_choose_prepass(facts, &checked, candidates);
-    list(candidates, "candidate", out);
-    if (cla_needs_scores(&checked, candidates->list[0].engine)) {
-        cla_text_free(&candidates->declined);
-        TRY_GOTO(cla_choose_scores(facts, &checked, options.avoid, candidates, error));
-        list(candidates, "scores", out);
-    }
-done:
-    cla_text_free(&candidates->declined);
-    free(candidates);
-    return status;
-}
-
-clattn_status clattn_supported(clattn_context *context, const clattn_problem *problem, const clattn_plan_options *options,
-                               clattn_error *error)
-{
-    cla_clear(error);
-    if (!context)
-        return cla_fail(error, CLATTN_INVALID_ARGUMENT, "context", "context is NULL");
-    return choose_only(&context->facts, problem, options, NULL, error);
-}
-
-clattn_status clattn_explain(const char *facts_text, const clattn_problem *problem, const clattn_plan_options *options,
-                             char *text, size_t size, size_t *needed, clattn_error *error)
-{
-    struct facts facts;
-    struct text out = {0};
-    cla_clear(error);
-    if (!facts_text)
-        return cla_fail(error, CLATTN_INVALID_ARGUMENT, "facts", "facts is NULL");
-    TRY(cla_facts_parse(facts_text, &facts, error));
-    clattn_status status = choose_only(&facts, problem, options, &out, error);
-    if (status == CLATTN_SUCCESS)
-        status = cla_text_out(&out, text, size, needed);
-    cla_text_free(&out);
-    return status;
 }
 
 clattn_status clattn_plan_describe(const clattn_plan *plan, char *text, size_t size, size_t *needed)

@@ -7,6 +7,10 @@
 #include "context.h"
 #include "engine.h"
 
+/* Whether what was just built may be believed. *right false with SUCCESS: `why` says what was wrong. */
+typedef clattn_status (*cla_judge_fn)(clattn_plan *plan, cl_program program, bool *right, char *why, size_t why_size,
+                                      clattn_error *error);
+
 struct plan_kernel {
     const char *name;
     cl_kernel cl;
@@ -25,12 +29,14 @@ struct clattn_plan {
     double max_launch_ms;            /* longer work is cut into slices; 0: it is not */
     double rate;                     /* multiply-adds in a millisecond, where it is */
     struct clattn_plan *scores;      /* gives the scores that the engine has not; NULL: there are none to add */
+    cla_judge_fn judge;              /* NULL: whatever builds is believed */
     const struct engine *distrusted; /* while candidates are tried: one that the self-check found wrong */
     struct cla_lock lock;            /* kernel arguments: clSetKernelArg on a shared kernel is not thread-safe */
 };
 
-/* clattn_plan_create without a look at the environment: what the options say is what is made. */
+/* The first candidate that builds, fits and is believed; cut into no slices. What the options say is what is made: the
+ * environment has no word here. Errors: as clattn_plan_create. */
 clattn_status cla_plan_make(clattn_context *context, const clattn_problem *problem, const clattn_plan_options *options,
-                            clattn_plan **out, clattn_error *error);
+                            cla_judge_fn judge, clattn_plan **out, clattn_error *error);
 
 #endif

@@ -6,17 +6,11 @@
 #include "workspace.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct verdict {
-    struct verdict *next;
-    cl_program program;
-    char why[160]; /* "" when it was right */
-};
-
-bool cla_selfcheck_wanted(const struct engine *engine)
+/* Vendor engines; with CLATTN_SELFCHECK=all every engine but `reference`, with "off" none. */
+static bool is_wanted(const struct engine *engine)
 {
     const char *setting = cla_environment("CLATTN_SELFCHECK");
     if (engine == &cla_engine_reference || (setting && strcmp(setting, "off") == 0))
@@ -98,7 +92,7 @@ static clattn_status check_case(clattn_plan *plan, int number, cl_command_queue 
     clattn_plan_options_init(&options);
     options.engine = cla_engine_reference.name;
     options.max_launch_ms = -1.0;
-    TRY(cla_plan_make(plan->context, &problem, &options, &witness, error));
+    TRY(cla_plan_make(plan->context, &problem, &options, NULL, &witness, error));
     clattn_status status = borrow(plan, &problem, &copy, error);
     if (status == CLATTN_SUCCESS) {
         if (cla_check_data_make(plan->context->cl, &problem, &data))
@@ -126,41 +120,19 @@ static clattn_status check_all(clattn_plan *plan, bool *right, char *why, size_t
     return status;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- verdicts */
-
 static bool recall(clattn_context *context, cl_program program, char *why, size_t why_size)
 {
-    bool found = false;
     cla_lock_take(&context->lock);
-    for (const struct verdict *v = context->verdicts; v && !found; v = v->next)
-        if (v->program == program) {
-            snprintf(why, why_size, "%s", v->why);
-            found = true;
-        }
+    const bool found = cla_verdict_find(context->verdicts, program, why, why_size);
     cla_lock_give(&context->lock);
     return found;
 }
 
 static void remember(clattn_context *context, cl_program program, const char *why)
 {
-    struct verdict *v = calloc(1, sizeof *v);
-    if (!v)
-        return;
-    v->program = program;
-    snprintf(v->why, sizeof v->why, "%s", why);
     cla_lock_take(&context->lock);
-    v->next = context->verdicts;
-    context->verdicts = v;
+    cla_verdict_add(&context->verdicts, program, why);
     cla_lock_give(&context->lock);
-}
-
-void cla_verdicts_free(clattn_context *context)
-{
-    while (context->verdicts) {
-        struct verdict *v = context->verdicts;
-        context->verdicts = v->next;
-        free(v);
-    }
 }
 
 clattn_status cla_selfcheck(clattn_plan *plan, cl_program program, bool *right, char *why, size_t why_size, clattn_error *error)
@@ -170,6 +142,8 @@ clattn_status cla_selfcheck(clattn_plan *plan, cl_program program, bool *right, 
     struct cache_key key;
     struct text stored = {0};
     *right = true;
+    if (!is_wanted(plan->config.engine))
+        return CLATTN_SUCCESS;
     if (recall(context, program, why, why_size)) {
         *right = why[0] == '\0';
         return CLATTN_SUCCESS;

@@ -6,17 +6,12 @@
 
 #include "plan.h"
 
-/* Whether this engine is to be checked: vendor engines, with CLATTN_SELFCHECK=all every engine but `reference`, with "off"
- * none.
- */
-bool cla_selfcheck_wanted(const struct engine *engine);
-
-/* Runs a few tiny problems (grouped heads, odd lengths, a diagonal, a shorter sequence with NaN behind its end, a mask where
- * the text knows masks) with the plan's kernels and with `reference`. The verdict on a program is kept in the context and in
- * the cache. *right false with SUCCESS: `why` says what was wrong. Errors: those of making and running the reference. */
+/* A judge of plans (src/plan.h) that believes portable engines unseen, all of them with CLATTN_SELFCHECK=off and none but
+ * `reference` with "all". It runs a few tiny problems (grouped heads, odd lengths, a diagonal, a shorter sequence with NaN
+ * behind its end, a mask where the text knows masks) with the plan's kernels and with `reference`. The verdict on a program is
+ * kept in the context and in the cache. *right false with SUCCESS: `why` says what was wrong. Errors: those of making and
+ * running the reference. */
 clattn_status cla_selfcheck(clattn_plan *plan, cl_program program, bool *right, char *why, size_t why_size,
                             clattn_error *error);
-
-void cla_verdicts_free(clattn_context *context);
 
 #endif

@@ -376,6 +376,12 @@ CLATTN_API const char *clattn_plan_engine(const clattn_plan *plan);
 /* Bytes of workspace that a call at the plan's upper bounds needs; 0 for most plans. */
 CLATTN_API size_t clattn_workspace_size(const clattn_plan *plan);
 
+/* Whether the plan, made for another problem, can be called for this one: everything that a plan fixes is the same, and batch,
+ * seq_q and seq_kv lie within its bounds. What a call carries may differ (scale, offset, windows, columns, strides of mask and
+ * bias where neither is broadcast along other axes), and so may strides along axes that the plan bounds at 1. For applications
+ * that keep plans; clattn_call_set_problem then sets up the call. */
+CLATTN_API bool clattn_plan_serves(const clattn_plan *plan, const clattn_problem *problem);
+
 /* --------------------------------------------------------------------------------------------------------------- call */
 
 /* What stands behind a buffer's handle. */
@@ -415,6 +421,11 @@ static inline clattn_buffer clattn_svm(void *pointer, size_t offset)
     return buffer;
 }
 
+/* Strides of a mask or a bias. */
+typedef struct clattn_strides {
+    int64_t batch, head, seq_q, seq_kv; /* in elements */
+} clattn_strides;
+
 /* What changes from call to call. */
 typedef struct clattn_call {
     size_t struct_size;                 /* set by _init */
@@ -432,6 +443,8 @@ typedef struct clattn_call {
     clattn_buffer bias_factors, alibi, sinks;     /* the same */
     clattn_buffer q_lengths, kv_lengths, offsets; /* numbers in these buffers are not checked but made safe on the device */
     clattn_buffer q_starts, kv_starts;            /* the same */
+    clattn_strides mask_strides, bias_strides;    /* as in the problem, for rows as long as the keys of the call; 0 along batch
+                                                     and heads where the problem's are 0, and only there */
 } clattn_call;
 
 /* No buffers; numbers as in the plan's problem. */
@@ -440,6 +453,10 @@ static inline void clattn_call_init(clattn_call *call, const clattn_plan *plan)
 {
     clattn_call_init_sized(call, sizeof *call, plan);
 }
+
+/* The numbers of a problem that the plan serves (clattn_plan_serves): batch, seq_q, seq_kv, offset, scale, window, columns and
+ * strides of mask and bias. Buffers stay as they are. */
+CLATTN_API void clattn_call_set_problem(clattn_call *call, const clattn_problem *problem);
 
 /* Enqueues one attention. Asynchronous: returns when the commands are queued.
  *   queue         of the plan's context and device; in-order or out-of-order.

@@ -5,6 +5,7 @@
 #include "../../tools/half.c"
 #include "../../tools/layout.c"
 #include "../../tools/oracle.c"
+#include "../../tools/trial_tensor.c"
 #include "../../tools/trial_data.c"
 #include "../../tools/trial_inputs.c"
 #include "../../tools/trial_judge.c"

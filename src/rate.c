@@ -1,20 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "slice.h"
+#include "rate.h"
 
+#include "plan.h"
 #include "problem.h"
 #include "queue.h"
 
 #include <stdlib.h>
-
-size_t cla_slice_groups(const clattn_problem *problem, const struct config *config, const struct launch_args *args, double rate,
-                        double milliseconds)
-{
-    const double keys = args->chunk && args->chunk < args->seq_kv ? args->chunk : args->seq_kv;
-    const double rows = (double)config->block_m * config->work_group / config->team;
-    const double work = rows * keys * (double)(problem->head_dim_qk + problem->head_dim_v);
-    const double groups = work > 0.0 ? milliseconds * rate / work : 1.0;
-    return groups < 1.0 ? 1 : groups > 1e9 ? 1000000000 : (size_t)groups;
-}
 
 /* A head for each compute unit and a few tiles each: enough to fill a device, little enough to be no delay. */
 enum { TRIAL_QUERIES = 128, TRIAL_KEYS = 256, TRIAL_RUNS = 3 };
@@ -100,7 +91,7 @@ static clattn_status measure(clattn_context *context, const clattn_problem *prob
     clattn_plan_options_init(&options);
     options.engine = engine->name;
     options.max_launch_ms = -1.0;
-    TRY(clattn_plan_create(context, &trial, &options, &plan, error));
+    TRY(cla_plan_make(context, &trial, &options, NULL, &plan, error));
     clattn_call_init(&call, plan);
     clattn_buffer *const places[] = {&call.q, &call.k, &call.v, &call.o};
     const clattn_tensor *const tensors[] = {&trial.q, &trial.k, &trial.v, &trial.o};

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Whether a plan that was made for one problem can be called for another. */
+#include "plan.h"
+#include "problem.h"
+
+/* Along an axis of one element (or none) a stride says nothing. */
+static bool same_stride(int64_t bound, int64_t a, int64_t b) { return bound <= 1 || a == b; }
+
+static bool same_tensor(int64_t batch, int64_t heads, int64_t seq, int64_t dim, const clattn_tensor *a, const clattn_tensor *b)
+{
+    return a->type == b->type && same_stride(batch, a->stride_batch, b->stride_batch) &&
+           same_stride(heads, a->stride_head, b->stride_head) && same_stride(seq, a->stride_seq, b->stride_seq) &&
+           same_stride(dim, a->stride_dim, b->stride_dim);
+}
+
+/* Packed tensors have rows of all sequences behind each other and no batch axis. */
+static bool same_tensors(const clattn_problem *p, const clattn_problem *other)
+{
+    const bool packed = p->packed.starts != CLATTN_NO_INTEGERS;
+    const int64_t batch = packed ? 1 : p->batch;
+    const int64_t seq_q = packed ? p->packed.total_q : p->seq_q, seq_kv = packed ? p->packed.total_kv : p->seq_kv;
+    return same_tensor(batch, p->heads_q, seq_q, p->head_dim_qk, &p->q, &other->q) &&
+           same_tensor(batch, p->heads_kv, seq_kv, p->head_dim_qk, &p->k, &other->k) &&
+           same_tensor(batch, p->heads_kv, seq_kv, p->head_dim_v, &p->v, &other->v) &&
+           same_tensor(batch, p->heads_q, seq_q, p->head_dim_v, &p->o, &other->o);
+}
+
+static bool same_outputs(const clattn_problem *p, const clattn_problem *other)
+{
+    if (p->lse.present != other->lse.present || p->scores.kind != other->scores.kind)
+        return false;
+    if (p->lse.present &&
+        !(same_stride(p->batch, p->lse.stride_batch, other->lse.stride_batch) &&
+          same_stride(p->heads_q, p->lse.stride_head, other->lse.stride_head) && p->lse.stride_seq == other->lse.stride_seq))
+        return false;
+    return p->scores.kind == CLATTN_SCORES_NONE ||
+           (p->score_heads.first == other->score_heads.first && cla_score_heads(p) == cla_score_heads(other) &&
+            same_stride(p->batch, p->scores.stride_batch, other->scores.stride_batch) &&
+            p->scores.stride_head == other->scores.stride_head && p->scores.stride_seq_q == other->scores.stride_seq_q &&
+            p->scores.stride_seq_kv == other->scores.stride_seq_kv);
+}
+
+static bool both_or_neither(int64_t a, int64_t b) { return (a == 0) == (b == 0); }
+
+/* Strides of masks and biases come with the call; what batch entries and heads share is the plan's. */
+static bool same_options(const clattn_problem *p, const clattn_problem *other)
+{
+    if (p->softcap != other->softcap || p->sinks != other->sinks || p->mask.present != other->mask.present ||
+        p->bias.present != other->bias.present || p->alibi.present != other->alibi.present)
+        return false;
+    if (p->mask.present && !(both_or_neither(p->mask.stride_batch, other->mask.stride_batch) &&
+                             both_or_neither(p->mask.stride_head, other->mask.stride_head)))
+        return false;
+    if (p->bias.present && !(p->bias.type == other->bias.type && p->bias.factors == other->bias.factors &&
+                             both_or_neither(p->bias.stride_batch, other->bias.stride_batch) &&
+                             both_or_neither(p->bias.stride_head, other->bias.stride_head)))
+        return false;
+    return !p->alibi.present || (same_stride(p->batch, p->alibi.stride_batch, other->alibi.stride_batch) &&
+                                 same_stride(p->heads_q, p->alibi.stride_head, other->alibi.stride_head));
+}
+
+static bool same_sequences(const clattn_problem *p, const clattn_problem *other)
+{
+    return p->causal == other->causal && p->corner == other->corner && p->q_lengths == other->q_lengths &&
+           p->kv_lengths == other->kv_lengths && p->offsets == other->offsets && p->packed.starts == other->packed.starts &&
+           p->packed.total_q == other->packed.total_q && p->packed.total_kv == other->packed.total_kv;
+}
+
+bool clattn_plan_serves(const clattn_plan *plan, const clattn_problem *problem)
+{
+    clattn_problem other;
+    if (!plan || cla_problem_take(problem, &other, NULL) != CLATTN_SUCCESS)
+        return false;
+    const clattn_problem *p = &plan->problem;
+    return other.batch <= p->batch && other.seq_q <= p->seq_q && other.seq_kv <= p->seq_kv && other.heads_q == p->heads_q &&
+           other.heads_kv == p->heads_kv && other.head_dim_qk == p->head_dim_qk && other.head_dim_v == p->head_dim_v &&
+           same_tensors(p, &other) && same_outputs(p, &other) && same_options(p, &other) && same_sequences(p, &other);
+}

@@ -11,10 +11,9 @@
 __kernel __attribute__((reqd_work_group_size(MERGE_GROUP, 1, 1))) void merge(KERNEL_PARAMETERS)
 {
     const option_data options = OPTION_DATA;
-    const long at = (long)get_global_id(0), row = at / HEAD_DIM_V;
-    const int col = (int)(at % HEAD_DIM_V);
-    const int query = (int)(row % args.seq_q), head = (int)(row / args.seq_q % args.heads_q);
-    const int batch = (int)(row / args.seq_q / args.heads_q);
+    const long at = (long)get_global_id(0), row = quotient(at, HEAD_DIM_V), heads = quotient(row, args.seq_q);
+    const int col = (int)(at - row * HEAD_DIM_V), query = (int)(row - heads * args.seq_q);
+    const int batch = (int)quotient(heads, args.heads_q), head = (int)(heads - (long)batch * args.heads_q);
     tile t;
     if (row >= (long)args.batches * args.heads_q * args.seq_q) {
         return;

@@ -3,23 +3,6 @@
  * tile reads.
  */
 #define LANES 1
-/* Register arrays are indexed by constants where loops over them are unrolled. A CPU has no such arrays, and its compiler would
- * take seconds over the unrolled text. */
-#ifdef KEEP_LOOPS
-#define UNROLL_REGISTERS
-#define UNROLL_FEW
-#define UNROLL_LOADS
-#else
-#define UNROLL_REGISTERS UNROLL
-#define UNROLL_FEW _Pragma("unroll 2")
-/* With all ways of walking in the text, eight loads on their way at once spill at head_dim 128 (136 bytes on sm_90; four:
- * none). */
-#if STAGE_WALKS == 2
-#define UNROLL_LOADS _Pragma("unroll 4")
-#else
-#define UNROLL_LOADS _Pragma("unroll 8")
-#endif
-#endif
 #if defined(NVIDIA_PTX) && defined(__NV_CL_C_VERSION)
 #define WARP_ASM
 #if NVIDIA_PTX >= 80
@@ -36,6 +19,26 @@ FN float exp2_ptx(float x)
 #else
 #define EXP2(x) exp2(x)
 #endif
+/* Register arrays are indexed by constants where loops over them are unrolled. A CPU has no such arrays, and its compiler would
+ * take seconds over the unrolled text. */
+#ifdef KEEP_LOOPS
+#define UNROLL_REGISTERS
+#define UNROLL_STEPS
+#define UNROLL_LOADS
+#define ROLLED
+#define UNROLL_BANDS
+#else
+#define UNROLL_REGISTERS UNROLL
+#define UNROLL_STEPS _Pragma("unroll 8")
+#define UNROLL_LOADS _Pragma("unroll 8")
+#define ROLLED _Pragma("unroll 1")
+/* Loads through registers need several on their way at once, copies past them do not. */
+#ifdef COPY_ASM
+#define UNROLL_BANDS ROLLED
+#else
+#define UNROLL_BANDS _Pragma("unroll 2")
+#endif
+#endif
 /* One instruction, and it passes over a NaN in `b` as well as the comparison that stands for it on CPUs. */
 #ifndef KEEP_LOOPS
 #define LARGER(a, b) fmax(a, b)
@@ -48,7 +51,7 @@ typedef struct {
     long at, row_step, col_step;
     long head_step; /* rows are queries of `pack` neighbouring heads, as in cl/tile.cl */
     int pack;
-    int walk;
+    int aligned; /* 16 bytes, or four elements, at once */
 } matrix;
 
 FN long matrix_row(const matrix *m, int row)

@@ -11,7 +11,9 @@
  *        O    a work-item sums all rows in its columns over the keys that it reads; behind the loop these sums are added up
  *             through local memory, and (x, y) holds rows y + ITEMS_Y * r, columns x + ITEMS_X * c
  *
- * V of a block is on its way while K meets Q, and K of the next one while P meets V. Two barriers a block.
+ * V of a block is on its way while K meets Q, and K of the next one while P meets V. With RING_SLOTS (devices that copy to local
+ * memory without registers) two blocks of both are: each work-item has places of its own there and needs nobody's leave to read
+ * them. Two barriers a block.
  */
 #define ITEMS_X 32
 #define ITEMS_Y (WORK_GROUP / ITEMS_X)
@@ -47,22 +49,6 @@
 #define ENGINE_O_COL(e, c) ((e)->x + ITEMS_X * (c))
 #define ENGINE_OWNS_ROWS(e) ((e)->x == 0)
 
-/* In float. Sums of O come where pieces of products were. */
-#define PIECES_SIZE (BLOCK_M * BLOCK_N * PIECES_STRIDE)
-#define SUMS_SIZE (V_AT_ONCE * BLOCK_M * V_COLS)
-#define SHARED_SIZE (PIECES_SIZE > SUMS_SIZE ? PIECES_SIZE : SUMS_SIZE)
-#define P_SIZE (BLOCK_N * BLOCK_M)
-#define FOLD_SIZE (BLOCK_M * ITEMS_X)
-#if (SHARED_SIZE + P_SIZE + FOLD_SIZE + (BLOCK_M + 3) / 4 * 4) * 4 != LOCAL_BYTES
-#error "simt: the host half counts local memory differently"
-#endif
-#define ENGINE_LOCAL(e)                                                                                                        \
-    __local float4 simt_local[LOCAL_BYTES / 16];                                                                               \
-    (e).shared = (__local float *)simt_local;
-#define P_PLACE(e) ((e)->shared + SHARED_SIZE)
-#define FOLD_PLACE(e) (P_PLACE(e) + P_SIZE)
-#define ALPHA_PLACE(e) (FOLD_PLACE(e) + FOLD_SIZE)
-
 /* 8 elements as they lie in memory; of fp32 the second half comes from the second half of the row's lanes, so that neighbours
  * read neighbouring bytes. */
 #if K_TYPE == FP32
@@ -77,11 +63,35 @@
 #endif
 #define PIECE_COL(quads, lanes, lane, i) ((quads) == 2 ? (i) / 4 * (lanes)*4 + (lane)*4 + (i) % 4 : (lane)*8 + (i))
 
+/* In float. Sums of O come where pieces of products were. */
+#define PIECES_SIZE (BLOCK_M * BLOCK_N * PIECES_STRIDE)
+#define SUMS_SIZE (V_AT_ONCE * BLOCK_M * V_COLS)
+#define SHARED_SIZE (PIECES_SIZE > SUMS_SIZE ? PIECES_SIZE : SUMS_SIZE)
+#define P_SIZE (BLOCK_N * BLOCK_M)
+#define FOLD_SIZE (BLOCK_M * ITEMS_X)
+#define ALPHA_SIZE ((BLOCK_M + 3) / 4 * 4)
+/* In 16 bytes a work-item. */
+#define RING_SIZE (RING_SLOTS * (K_STEPS * K_QUADS + V_STEPS * V_QUADS))
+#if (SHARED_SIZE + P_SIZE + FOLD_SIZE + ALPHA_SIZE) * 4 + RING_SIZE * WORK_GROUP * 16 != LOCAL_BYTES
+#error "simt: the host half counts local memory differently"
+#endif
+#define ENGINE_LOCAL(e)                                                                                                        \
+    __local float4 simt_local[LOCAL_BYTES / 16];                                                                               \
+    (e).shared = (__local float *)simt_local;
+#define P_PLACE(e) ((e)->shared + SHARED_SIZE)
+#define FOLD_PLACE(e) (P_PLACE(e) + P_SIZE)
+#define ALPHA_PLACE(e) (FOLD_PLACE(e) + FOLD_SIZE)
+#define RING_PLACE(e) ((__local uint4 *)(ALPHA_PLACE(e) + ALPHA_SIZE) + get_local_id(0))
+
 typedef struct {
     __local float *shared;
     matrix k, v;
     int x, y;
-    uint4 k_raw[K_STEPS][K_QUADS], v_raw[V_STEPS][V_QUADS];
+#if RING_SLOTS
+    int turn; /* which slot holds this block */
+#else
+    uint4 k_raw[K_STEPS * K_QUADS], v_raw[V_STEPS * V_QUADS];
+#endif
     float q[BLOCK_M][8], sum[BLOCK_M][8];
     float s[S_ROWS][S_COLS], o[S_ROWS][O_COLS];
 } engine;
@@ -92,46 +102,98 @@ FN uint load_bits(int type, __global const void *p, long i)
     return type == FP32 ? ((__global const uint *)p)[i] : (uint)((__global const ushort *)p)[i];
 }
 
-/* Quad `quad` of a piece of the key's row: `at` is its first element, `left` the columns from there to the row's end. */
-FN uint4 fetch_quad(const matrix *m, int type, long at, int left)
+FN uint4 quad_by_elements(const matrix *m, int type, long at, int left)
 {
     const int count = type == FP32 ? 4 : 8;
-    if (m->walk && left >= count) {
-        return type == FP32 ? *(__global const uint4 *)((__global const uint *)m->data + at)
-                            : *(__global const uint4 *)((__global const ushort *)m->data + at);
-    }
     uint bits[8];
     UNROLL_REGISTERS
     for (int i = 0; i < count; i++) {
         bits[i] = i < left ? load_bits(type, m->data, at + i * m->col_step) : 0;
     }
-    return type == FP32
-               ? (uint4)(bits[0], bits[1], bits[2], bits[3])
-               : (uint4)(bits[0] | bits[1] << 16, bits[2] | bits[3] << 16, bits[4] | bits[5] << 16, bits[6] | bits[7] << 16);
+    return type == FP32 ? (uint4)(bits[0], bits[1], bits[2], bits[3])
+                        : (uint4)(bits[0] | bits[1] << 16, bits[2] | bits[3] << 16, bits[4] | bits[5] << 16,
+                                  bits[6] | bits[7] << 16);
 }
 
+FN __global const uint4 *quad_address(const matrix *m, int type, long at)
+{
+    return (__global const uint4 *)((__global const char *)m->data + at * (type == FP32 ? 4 : 2));
+}
+
+/* Sixteen bytes from element `at` on, of whose row `left` columns are left; 0: nothing is there. */
+#if RING_SLOTS
+typedef __local uint4 raw_place;
+#define RAW_STEP WORK_GROUP
+FN void fetch_quad(raw_place *to, const matrix *m, int type, long at, int left)
+{
+#ifdef COPY_ASM
+    if (m->aligned && (left >= (type == FP32 ? 4 : 8) || left <= 0)) {
+        __asm__ volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+                         :
+                         : "r"((uint)(size_t)to), "l"((ulong)quad_address(m, type, at)), "r"(left > 0 ? 16 : 0)
+                         : "memory");
+        return;
+    }
+#endif
+    *to = quad_by_elements(m, type, at, left);
+}
+#else
+typedef uint4 raw_place;
+#define RAW_STEP 1
+FN void fetch_quad(raw_place *to, const matrix *m, int type, long at, int left)
+{
+    *to = left <= 0                                        ? (uint4)(0)
+          : m->aligned && left >= (type == FP32 ? 4 : 8) ? *quad_address(m, type, at)
+                                                           : quad_by_elements(m, type, at, left);
+}
+#endif
+
 /* Keys key0, key0 + at_once ...; those outside the tile's arrive as 0. */
-FN void fetch(uint4 *raw, const matrix *m, int type, int quads, int lanes, int steps, int width, const tile *t, int key0)
+FN void fetch(raw_place *raw, const matrix *m, int type, int quads, int lanes, int steps, int width, const tile *t, int key0)
 {
     const int lane = (int)get_local_id(0) % lanes, first = key0 + (int)get_local_id(0) / lanes;
     const int at_once = WORK_GROUP / lanes;
     const uint before = (uint)(first - t->key_begin), seen = (uint)(t->key_end - t->key_begin);
+    const long row_step = at_once * m->row_step;
+    long row = m->at + first * m->row_step;
     UNROLL_REGISTERS
     for (int step = 0; step < steps; step++) {
-        const long row = m->at + (first + step * at_once) * m->row_step;
+        const int there = before + (uint)(step * at_once) < seen;
         UNROLL_REGISTERS
         for (int quad = 0; quad < quads; quad++) {
             const int col = PIECE_COL(quads, lanes, lane, quad * 4);
-            uint4 x = (uint4)(0);
-            if (before + (uint)(step * at_once) < seen && col < width) {
-                x = fetch_quad(m, type, row + col * m->col_step, width - col);
-            }
-            raw[step * quads + quad] = x;
+            fetch_quad(raw + (step * quads + quad) * RAW_STEP, m, type, row + col * m->col_step, there ? width - col : 0);
         }
+        row += row_step;
     }
 }
-#define FETCH_K(e, t, key0) fetch(&(e)->k_raw[0][0], &(e)->k, K_TYPE, K_QUADS, K_LANES, K_STEPS, HEAD_DIM, t, key0)
-#define FETCH_V(e, t, key0) fetch(&(e)->v_raw[0][0], &(e)->v, V_TYPE, V_QUADS, V_LANES, V_STEPS, HEAD_DIM_V, t, key0)
+#if RING_SLOTS
+#define K_RAW(e) (RING_PLACE(e) + (e)->turn * (K_STEPS * K_QUADS) * WORK_GROUP)
+#define V_RAW(e) (RING_PLACE(e) + (RING_SLOTS * K_STEPS * K_QUADS + (e)->turn * (V_STEPS * V_QUADS)) * WORK_GROUP)
+#else
+#define K_RAW(e) (e)->k_raw
+#define V_RAW(e) (e)->v_raw
+#endif
+FN void fetch_k(engine *e, const tile *t, int key0)
+{
+    if (key0 < t->key_end) {
+        fetch(K_RAW(e), &e->k, K_TYPE, K_QUADS, K_LANES, K_STEPS, HEAD_DIM, t, key0);
+    }
+}
+FN void fetch_v(engine *e, const tile *t, int key0)
+{
+    if (key0 < t->key_end) {
+        fetch(V_RAW(e), &e->v, V_TYPE, V_QUADS, V_LANES, V_STEPS, HEAD_DIM_V, t, key0);
+    }
+}
+/* Copies come in turns: K, V, K, V ... of one block after the other. Of the turns begun, all but three are there. */
+#ifdef COPY_ASM
+#define END_TURN() __asm__ volatile("cp.async.commit_group;" : : : "memory")
+#define AWAIT_TURN() __asm__ volatile("cp.async.wait_group 3;" : : : "memory")
+#else
+#define END_TURN()
+#define AWAIT_TURN()
+#endif
 
 #ifdef WARP_ASM
 FN void halves(uint two, float *x)
@@ -147,15 +209,16 @@ FN void halves(uint two, float *x)
     x[1] = vload_half(1, (const __private half *)&two);
 }
 #endif
-FN void unpack(int type, const uint4 *raw, float *x)
+/* The eight numbers of a step. */
+FN void unpack(int type, const raw_place *raw, float *x)
 {
-    const uint word[4] = {raw->x, raw->y, raw->z, raw->w};
+    const uint4 low = raw[0], high = type == FP32 ? raw[RAW_STEP] : low;
+    const uint word[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
     UNROLL_REGISTERS
     for (int i = 0; i < 4; i++) {
         if (type == FP32) {
-            const uint second[4] = {raw[1].x, raw[1].y, raw[1].z, raw[1].w};
             x[i] = as_float(word[i]);
-            x[4 + i] = as_float(second[i]);
+            x[4 + i] = as_float(word[4 + i]);
         } else if (type == FP16) {
             halves(word[i], x + 2 * i);
         } else {
@@ -175,7 +238,7 @@ FN void matrix_set(matrix *m, __global const void *data, long at, const tensor_v
     m->head_step = 0;
     m->pack = 1;
     /* 16 bytes at a time: the address is taken as a number, since a call may start at any element of its buffer. */
-    m->walk = view.dim == 1 && (((size_t)data + (size_t)at * size) & 15) == 0 && ((size_t)view.seq * size & 15) == 0;
+    m->aligned = view.dim == 1 && (((size_t)data + (size_t)at * size) & 15) == 0 && ((size_t)view.seq * size & 15) == 0;
 }
 
 FN void load_q(engine *e, const tile *t, const launch_args *a, __global const void *q)
@@ -202,8 +265,19 @@ FN void engine_begin(engine *e, const tile *t, const launch_args *a, __global co
     e->y = item / ITEMS_X;
     matrix_set(&e->k, k, tile_kv_offset(t, a->k), a->k, K_TYPE);
     matrix_set(&e->v, v, tile_kv_offset(t, a->v), a->v, V_TYPE);
+#if RING_SLOTS
+    for (int i = 0, key = key0; i < 2; i++, key = tile_next_block(t, key)) {
+        e->turn = i;
+        fetch_k(e, t, key);
+        END_TURN();
+        fetch_v(e, t, key);
+        END_TURN();
+    }
+    e->turn = 0;
+#else
+    fetch_k(e, t, key0);
+#endif
     if (key0 < t->key_end) {
-        FETCH_K(e, t, key0);
         load_q(e, t, a, q);
     }
     FOR_ALL_ROWS(r)
@@ -220,7 +294,7 @@ FN void product_qk(engine *e)
     UNROLL_REGISTERS
     for (int step = 0; step < K_STEPS; step++) {
         float b[8];
-        unpack(K_TYPE, e->k_raw[step], b);
+        unpack(K_TYPE, K_RAW(e) + step * K_QUADS * RAW_STEP, b);
         FOR_ALL_ROWS(r)
         {
             float x = e->q[r][0] * b[0];
@@ -247,11 +321,16 @@ FN float pieces_sum(const engine *e, int row, int key)
 FN void engine_qk(engine *e, const tile *t, int key0, float factor)
 {
     const int next = tile_next_block(t, key0);
-    FETCH_V(e, t, key0);
+#if RING_SLOTS
+    AWAIT_TURN();
     product_qk(e);
-    if (next < t->key_end) {
-        FETCH_K(e, t, next);
-    }
+    fetch_k(e, t, tile_next_block(t, next));
+    END_TURN();
+#else
+    fetch_v(e, t, key0);
+    product_qk(e);
+    fetch_k(e, t, next);
+#endif
     barrier(CLK_LOCAL_MEM_FENCE);
     FOR_ROWS(r)
     {
@@ -296,11 +375,14 @@ FN void engine_pv(engine *e, const tile *t, int key0, const elem *alpha)
 {
     const int first = (int)get_local_id(0) / V_LANES;
     show_weights(e, alpha);
+#if RING_SLOTS
+    AWAIT_TURN();
+#endif
     UNROLL_REGISTERS
     for (int step = 0; step < V_STEPS; step++) {
         float b[8], weight[BLOCK_M];
         int seen = 0;
-        unpack(V_TYPE, e->v_raw[step], b);
+        unpack(V_TYPE, V_RAW(e) + step * V_QUADS * RAW_STEP, b);
         load_weights(e, first + step * V_AT_ONCE, weight);
         FOR_ALL_ROWS(r) { seen |= weight[r] != 0.0f; }
         /* 0 * NaN is NaN: V of a key that a mask or a bias hides from every row must be 0, whatever stands there. */
@@ -310,6 +392,11 @@ FN void engine_pv(engine *e, const tile *t, int key0, const elem *alpha)
             FOR_PIECE(i) { e->sum[r][i] = MULTIPLY_ADD(weight[r], b[i], e->sum[r][i]); }
         }
     }
+#if RING_SLOTS
+    fetch_v(e, t, tile_next_block(t, tile_next_block(t, key0)));
+    END_TURN();
+    e->turn ^= 1;
+#endif
 }
 
 #ifdef WARP_ASM

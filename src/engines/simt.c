@@ -71,14 +71,14 @@ static int v_size(const clattn_problem *problem, const struct config *config, in
 
 static int qk_size(const struct config *config)
 {
-    return (config->block_n + (config->q_resident ? 0 : config->block_m)) * (config->depth_chunk / 4 + 1);
+    return config->depth_chunk * (config->block_n / 4 + 1 + (config->q_resident ? 0 : config->block_m / 4 + 1));
 }
 
 static size_t local_bytes(const clattn_problem *problem, const struct config *config)
 {
     const int depth = round_up(problem->head_dim_qk, config->depth_chunk);
-    const int q = config->q_resident ? config->block_m * (depth / 4 + 1) : 0;
-    const int p = config->block_m * (config->block_n / 4 + 1);
+    const int q = config->q_resident ? depth * (config->block_m / 4 + 1) : 0;
+    const int p = config->block_n * (config->block_m / 4 + 1);
     const int v = v_size(problem, config, config->value_chunk);
     const int slot = qk_size(config) > v ? qk_size(config) : v;
     /* Two numbers a row where one warp does not hold it, as in PARTS_SIZE. */
@@ -126,16 +126,20 @@ static bool by_four(const clattn_problem *problem, int64_t heads, const clattn_t
            (heads <= 1 || tensor->stride_head % 4 == 0);
 }
 
+/* Whether the sequence axis is the contiguous one. */
+static bool along_keys(const clattn_tensor *tensor) { return tensor->stride_seq == 1 && tensor->stride_dim != 1; }
+
+static bool is_by_four(const clattn_problem *problem, const clattn_tensor *tensor)
+{
+    return along_keys(tensor) ? by_four(problem, problem->heads_kv, tensor, tensor->stride_seq, tensor->stride_dim)
+                              : by_four(problem, problem->heads_kv, tensor, tensor->stride_dim, tensor->stride_seq);
+}
+
 static void find_vectors(const clattn_problem *problem, struct config *config)
 {
-    const clattn_tensor *const k = &problem->k, *const v = &problem->v;
-    const bool k_rows = by_four(problem, problem->heads_kv, k, k->stride_dim, k->stride_seq);
-    const bool v_rows = by_four(problem, problem->heads_kv, v, v->stride_dim, v->stride_seq);
-    const bool k_cols = !k_rows && by_four(problem, problem->heads_kv, k, k->stride_seq, k->stride_dim);
-    const bool v_cols = !v_rows && by_four(problem, problem->heads_kv, v, v->stride_seq, v->stride_dim);
-    config->vector_k = k_rows || k_cols ? 4 : 1;
-    config->vector_v = v_rows || v_cols ? 4 : 1;
-    config->transposed = (k_cols ? 1 : 0) | (v_cols ? 2 : 0);
+    config->vector_k = is_by_four(problem, &problem->k) ? 4 : 1;
+    config->vector_v = is_by_four(problem, &problem->v) ? 4 : 1;
+    config->transposed = (along_keys(&problem->k) ? 1 : 0) | (along_keys(&problem->v) ? 2 : 0);
 }
 
 /* Few rows: the twin of cl/engines/simt_few.cl. Up to that many rows of one K/V head, tiles that read K and V again beat tiles
@@ -154,17 +158,25 @@ static int few_block_n(const clattn_problem *problem, int work_group)
     return keys < FEW_ITEMS_X ? FEW_ITEMS_X : keys > most ? most : keys;
 }
 
+/* 16 bytes a work-item and step, as in RING_SIZE. */
+static size_t few_ring_bytes(const clattn_problem *problem, const struct config *config)
+{
+    const int k = few_lanes(problem->head_dim_qk) * (problem->k.type == CLATTN_FP32 ? 2 : 1);
+    const int v = few_lanes(problem->head_dim_v) * (problem->v.type == CLATTN_FP32 ? 2 : 1);
+    return 16 * (size_t)config->slots * (size_t)(config->block_n * (k + v));
+}
+
 static size_t few_local_bytes(const clattn_problem *problem, const struct config *config)
 {
     const int k_lanes = few_lanes(problem->head_dim_qk);
     const int pieces = config->block_m * config->block_n * (k_lanes / 4 | 1) * 4;
     const int sums = config->work_group * 8 * config->block_m;
     const int weights = config->block_m * config->block_n, folds = config->block_m * FEW_ITEMS_X;
-    return sizeof(float) *
-           ((size_t)(pieces > sums ? pieces : sums) + (size_t)weights + (size_t)folds + (size_t)round_up(config->block_m, 4));
+    const int floats = (pieces > sums ? pieces : sums) + weights + folds + round_up(config->block_m, 4);
+    return sizeof(float) * (size_t)floats + few_ring_bytes(problem, config);
 }
 
-static struct config few_config(const clattn_problem *problem, int rows)
+static struct config few_config(const struct facts *facts, const clattn_problem *problem, int rows)
 {
     const int items_y = rows < 4 ? rows : 4;
     struct config config = {.engine = &cla_engine_simt,
@@ -173,6 +185,7 @@ static struct config few_config(const clattn_problem *problem, int rows)
                             .team = FEW_ITEMS_X * items_y,
                             .packs_heads = true,
                             .few_rows = true,
+                            .slots = copies_by_itself(facts) ? 2 : 0,
                             .rows_per_item = rows / items_y};
     config.block_n = few_block_n(problem, config.work_group);
     config.cols_per_item = config.block_n / FEW_ITEMS_X;
@@ -193,7 +206,7 @@ static size_t few_configs(const struct facts *facts, const clattn_problem *probl
         rows *= 2;
     size_t count = 0;
     for (; rows >= 1; rows /= 2) {
-        const struct config config = few_config(problem, rows);
+        const struct config config = few_config(facts, problem, rows);
         if ((uint64_t)config.work_group <= items && config.local_bytes <= facts->local_mem_static)
             list[count++] = config;
     }
@@ -270,19 +283,19 @@ static bool serves(const struct facts *facts, const clattn_problem *problem, cha
 
 static void defines(const struct facts *facts, const clattn_problem *problem, const struct config *config, struct text *out)
 {
-    const bool rows_only = config->vector_k == 4 && config->vector_v == 4 && !config->transposed;
-    const int walks = rows_only ? 1 : config->vector_k == 4 || config->vector_v == 4 ? 2 : 0;
     cla_text_add(out, "#define COLS_PER_ITEM %d\n#define DEPTH_CHUNK %d\n", config->cols_per_item, config->depth_chunk);
     if (config->few_rows)
-        cla_text_add(out, "#define FEW_ROWS\n");
+        cla_text_add(out, "#define FEW_ROWS\n#define RING_SLOTS %d\n", config->slots);
     cla_text_add(out, "#define HEADS_TOGETHER\n");
     if (facts->device_kind == DEVICE_CPU)
         cla_text_add(out, "#define KEEP_LOOPS\n");
+    cla_text_add(out, "#define K_ALONG_KEYS %d\n#define K_BY_FOUR %d\n", config->transposed & 1, config->vector_k == 4);
     cla_text_add(out, "#define LOCAL_BYTES %zu\n", config->local_bytes);
     if (facts->nv_compute)
         cla_text_add(out, "#define NVIDIA_PTX %" PRIu64 "\n", facts->nv_compute);
     cla_text_add(out, "#define Q_RESIDENT %d\n#define ROWS_PER_ITEM %d\n", config->q_resident, config->rows_per_item);
-    cla_text_add(out, "#define SLOTS %d\n#define STAGE_WALKS %d\n", config->slots, walks);
+    cla_text_add(out, "#define SLOTS %d\n", config->slots);
+    cla_text_add(out, "#define V_ALONG_KEYS %d\n#define V_BY_FOUR %d\n", config->transposed >> 1, config->vector_v == 4);
     cla_text_add(out, "#define VALUE_CHUNK %d\n#define V_VECTOR %d\n", config->value_chunk, v_vector(problem, config));
 }
 

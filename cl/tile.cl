@@ -39,7 +39,8 @@ FN long tile_kv_offset(const tile *t, const tensor_view v)
     return v.base + t->batch * v.batch + t->kv_head * v.head + t->kv_start * v.seq;
 }
 
-/* Number `i` of cumulative starts, made safe: in 0 ... total and not before number i - 1. */
+/* Number `i` of cumulative starts, made safe: in 0 ... total. A sequence whose end lies before its start is empty; that no
+ * start lies before one further up is not looked for, since each tile would have to read them all. */
 FN long sequence_start(__global const void *starts, const launch_args *a, long base, int i, long total)
 {
     return clamp(load_integer(starts, a->starts_type, base + i), (long)0, total);

@@ -28,6 +28,25 @@ static clattn_status check_pointer(const struct tensor_check *t, const clattn_co
     return CLATTN_SUCCESS;
 }
 
+/* No image, and made for what the kernels do with it. */
+static clattn_status check_kind(const struct tensor_check *t, cl_mem mem, clattn_error *error)
+{
+    cl_mem_object_type type = CL_MEM_OBJECT_BUFFER;
+    cl_mem_flags flags = 0;
+    cl_int code = clGetMemObjectInfo(mem, CL_MEM_TYPE, sizeof type, &type, NULL);
+    if (code == CL_SUCCESS)
+        code = clGetMemObjectInfo(mem, CL_MEM_FLAGS, sizeof flags, &flags, NULL);
+    if (code != CL_SUCCESS)
+        return cla_fail_cl(error, code, "clGetMemObjectInfo");
+    if (type != CL_MEM_OBJECT_BUFFER)
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, t->field, "%s is an image: make it with clCreateBuffer", t->field);
+    if (flags & (t->written ? CL_MEM_READ_ONLY : CL_MEM_WRITE_ONLY))
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, t->field,
+                        "%s is made with %s, but kernels %s it: use CL_MEM_READ_WRITE", t->field,
+                        t->written ? "CL_MEM_READ_ONLY" : "CL_MEM_WRITE_ONLY", t->written ? "write" : "read");
+    return CLATTN_SUCCESS;
+}
+
 static clattn_status check_memory(const struct tensor_check *t, cl_context context, size_t *bytes, clattn_error *error)
 {
     cl_context owner = NULL;
@@ -41,7 +60,7 @@ static clattn_status check_memory(const struct tensor_check *t, cl_context conte
     if (owner != context)
         return cla_fail(error, CLATTN_INVALID_ARGUMENT, t->field, "%s belongs to another OpenCL context than the plan",
                         t->field);
-    return CLATTN_SUCCESS;
+    return check_kind(t, mem, error);
 }
 
 clattn_status cla_check_tensor(const struct tensor_check *t, const clattn_context *context, clattn_error *error)

@@ -11,6 +11,7 @@ struct tensor_check {
     const clattn_buffer *buffer;
     size_t element_size;
     int64_t sizes[4], strides[4];
+    bool written;
 };
 
 /* SUCCESS for a tensor without an element, whatever its buffer. Errors: INVALID_ARGUMENT that names the field. */

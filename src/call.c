@@ -64,13 +64,15 @@ static clattn_status check_bound(const char *field, int64_t value, int64_t bound
 
 /* Q, K, V or O. Packed tensors have one batch entry and all rows of all sequences. */
 static clattn_status check_main(const char *field, const clattn_buffer *buffer, const clattn_tensor *tensor, int64_t batch,
-                                int64_t heads, int64_t seq, int64_t dim, const clattn_context *context, clattn_error *error)
+                                int64_t heads, int64_t seq, int64_t dim, bool written, const clattn_context *context,
+                                clattn_error *error)
 {
     const struct tensor_check t = {field,
                                    buffer,
                                    cla_type_size(tensor->type),
                                    {batch, heads, seq, dim},
-                                   {tensor->stride_batch, tensor->stride_head, tensor->stride_seq, tensor->stride_dim}};
+                                   {tensor->stride_batch, tensor->stride_head, tensor->stride_seq, tensor->stride_dim},
+                                   written};
     return cla_check_tensor(&t, context, error);
 }
 
@@ -81,16 +83,17 @@ static clattn_status check_main_buffers(const clattn_plan *plan, const clattn_ca
     const bool packed = p->packed.starts != CLATTN_NO_INTEGERS;
     const int64_t batch = packed ? 1 : call->batch;
     const int64_t seq_q = packed ? p->packed.total_q : call->seq_q, seq_kv = packed ? p->packed.total_kv : call->seq_kv;
-    TRY(check_main("call.q", &call->q, &p->q, batch, p->heads_q, seq_q, p->head_dim_qk, context, error));
-    TRY(check_main("call.k", &call->k, &p->k, batch, p->heads_kv, seq_kv, p->head_dim_qk, context, error));
-    TRY(check_main("call.v", &call->v, &p->v, batch, p->heads_kv, seq_kv, p->head_dim_v, context, error));
-    TRY(check_main("call.o", &call->o, &p->o, batch, p->heads_q, seq_q, p->head_dim_v, context, error));
+    TRY(check_main("call.q", &call->q, &p->q, batch, p->heads_q, seq_q, p->head_dim_qk, false, context, error));
+    TRY(check_main("call.k", &call->k, &p->k, batch, p->heads_kv, seq_kv, p->head_dim_qk, false, context, error));
+    TRY(check_main("call.v", &call->v, &p->v, batch, p->heads_kv, seq_kv, p->head_dim_v, false, context, error));
+    TRY(check_main("call.o", &call->o, &p->o, batch, p->heads_q, seq_q, p->head_dim_v, true, context, error));
     if (p->lse.present) {
         const struct tensor_check t = {"call.lse",
                                        &call->lse,
                                        sizeof(float),
                                        {batch, p->heads_q, seq_q, 1},
-                                       {p->lse.stride_batch, p->lse.stride_head, p->lse.stride_seq, 0}};
+                                       {p->lse.stride_batch, p->lse.stride_head, p->lse.stride_seq, 0},
+                                       true};
         TRY(cla_check_tensor(&t, context, error));
     }
     if (p->scores.kind != CLATTN_SCORES_NONE) {
@@ -99,15 +102,14 @@ static clattn_status check_main_buffers(const clattn_plan *plan, const clattn_ca
             &call->scores,
             sizeof(float),
             {call->batch, cla_score_heads(p), call->seq_q, call->seq_kv},
-            {p->scores.stride_batch, p->scores.stride_head, p->scores.stride_seq_q, p->scores.stride_seq_kv}};
+            {p->scores.stride_batch, p->scores.stride_head, p->scores.stride_seq_q, p->scores.stride_seq_kv},
+            true};
         TRY(cla_check_tensor(&t, context, error));
     }
     if (call->workspace.kind != CLATTN_BUFFER_NONE) {
-        const struct tensor_check t = {"call.workspace",
-                                       &call->workspace,
-                                       sizeof(float),
-                                       {(int64_t)(plan->workspace / sizeof(float)), 1, 1, 1},
-                                       {1, 0, 0, 0}};
+        const struct tensor_check t = {"call.workspace", &call->workspace,
+                                       sizeof(float),    {(int64_t)(plan->workspace / sizeof(float)), 1, 1, 1},
+                                       {1, 0, 0, 0},     true};
         TRY(cla_check_tensor(&t, context, error));
     }
     return CLATTN_SUCCESS;
@@ -149,21 +151,24 @@ static clattn_status check_score_buffers(const clattn_plan *plan, const clattn_c
         &call->mask,
         1,
         {call->batch, p->heads_q, call->seq_q, columns_of(call->mask_columns, call->seq_kv)},
-        {call->mask_strides.batch, call->mask_strides.head, call->mask_strides.seq_q, call->mask_strides.seq_kv}};
+        {call->mask_strides.batch, call->mask_strides.head, call->mask_strides.seq_q, call->mask_strides.seq_kv},
+        false};
     const struct tensor_check bias = {
         "call.bias",
         &call->bias,
         cla_type_size(p->bias.type),
         {call->batch, p->heads_q, call->seq_q, columns_of(call->bias_columns, call->seq_kv)},
-        {call->bias_strides.batch, call->bias_strides.head, call->bias_strides.seq_q, call->bias_strides.seq_kv}};
-    const struct tensor_check factors = {
-        "call.bias_factors", &call->bias_factors, sizeof(float), {p->heads_q, 1, 1, 1}, {1, 0, 0, 0}};
+        {call->bias_strides.batch, call->bias_strides.head, call->bias_strides.seq_q, call->bias_strides.seq_kv},
+        false};
+    const struct tensor_check factors = {"call.bias_factors",   &call->bias_factors, sizeof(float),
+                                         {p->heads_q, 1, 1, 1}, {1, 0, 0, 0},        false};
     const struct tensor_check slopes = {"call.alibi",
                                         &call->alibi,
                                         sizeof(float),
                                         {call->batch, p->heads_q, 1, 1},
-                                        {p->alibi.stride_batch, p->alibi.stride_head, 0, 0}};
-    const struct tensor_check sinks = {"call.sinks", &call->sinks, sizeof(float), {p->heads_q, 1, 1, 1}, {1, 0, 0, 0}};
+                                        {p->alibi.stride_batch, p->alibi.stride_head, 0, 0},
+                                        false};
+    const struct tensor_check sinks = {"call.sinks", &call->sinks, sizeof(float), {p->heads_q, 1, 1, 1}, {1, 0, 0, 0}, false};
     TRY(check_strides(p, call, error));
     if (p->mask.present)
         TRY(cla_check_tensor(&mask, context, error));
@@ -181,7 +186,7 @@ static clattn_status check_score_buffers(const clattn_plan *plan, const clattn_c
 static clattn_status check_integers(const char *field, const clattn_buffer *buffer, clattn_integer type, int64_t count,
                                     const clattn_context *context, clattn_error *error)
 {
-    const struct tensor_check t = {field, buffer, type == CLATTN_INT64 ? 8u : 4u, {count, 1, 1, 1}, {1, 0, 0, 0}};
+    const struct tensor_check t = {field, buffer, type == CLATTN_INT64 ? 8u : 4u, {count, 1, 1, 1}, {1, 0, 0, 0}, false};
     return type == CLATTN_NO_INTEGERS ? CLATTN_SUCCESS : cla_check_tensor(&t, context, error);
 }
 

@@ -155,6 +155,8 @@ clattn_status clattn_device_facts(cl_device_id device, const char *overrides, ch
 
 size_t clattn_context_build_count(const clattn_context *context)
 {
+    if (!context)
+        return 0;
     struct cla_lock *lock = (struct cla_lock *)&context->lock;
     cla_lock_take(lock);
     const size_t builds = context->builds;

@@ -26,7 +26,8 @@ void clattn_merge_init_sized(clattn_merge *merge, size_t size)
 }
 
 static clattn_status check_partial(const char *o_field, const char *lse_field, const clattn_partial *part,
-                                   const clattn_merge *m, bool needs_lse, const clattn_context *context, clattn_error *error)
+                                   const clattn_merge *m, bool needs_lse, bool written, const clattn_context *context,
+                                   clattn_error *error)
 {
     const clattn_tensor *layout = &part->o_layout;
     if (layout->type != CLATTN_FP32 && layout->type != CLATTN_FP16 && layout->type != CLATTN_BF16)
@@ -36,14 +37,33 @@ static clattn_status check_partial(const char *o_field, const char *lse_field, c
                                    &part->o,
                                    cla_type_size(layout->type),
                                    {m->batch, m->heads, m->seq_q, m->head_dim},
-                                   {layout->stride_batch, layout->stride_head, layout->stride_seq, layout->stride_dim}};
+                                   {layout->stride_batch, layout->stride_head, layout->stride_seq, layout->stride_dim},
+                                   written};
     const struct tensor_check lse = {lse_field,
                                      &part->lse,
                                      sizeof(float),
                                      {m->batch, m->heads, m->seq_q, 1},
-                                     {part->lse_stride_batch, part->lse_stride_head, part->lse_stride_seq, 0}};
+                                     {part->lse_stride_batch, part->lse_stride_head, part->lse_stride_seq, 0},
+                                     written};
     TRY(cla_check_tensor(&o, context, error));
     return needs_lse ? cla_check_tensor(&lse, context, error) : CLATTN_SUCCESS;
+}
+
+static bool has_lse(const clattn_merge *m) { return m->out.lse.kind != CLATTN_BUFFER_NONE; }
+
+static clattn_status check_out_strides(const clattn_merge *m, clattn_error *error)
+{
+    const clattn_partial *out = &m->out;
+    const bool lse = has_lse(m);
+    if (cla_problem_is_empty(m->batch, m->heads, m->seq_q) || m->head_dim == 0) /* contiguous strides may be 0 */
+        return CLATTN_SUCCESS;
+    TRY(cla_check_output_stride("merge.out.o_layout.stride_batch", m->batch, out->o_layout.stride_batch, error));
+    TRY(cla_check_output_stride("merge.out.o_layout.stride_head", m->heads, out->o_layout.stride_head, error));
+    TRY(cla_check_output_stride("merge.out.o_layout.stride_seq", m->seq_q, out->o_layout.stride_seq, error));
+    TRY(cla_check_output_stride("merge.out.o_layout.stride_dim", m->head_dim, out->o_layout.stride_dim, error));
+    TRY(cla_check_output_stride("merge.out.lse_stride_batch", lse ? m->batch : 0, out->lse_stride_batch, error));
+    TRY(cla_check_output_stride("merge.out.lse_stride_head", lse ? m->heads : 0, out->lse_stride_head, error));
+    return cla_check_output_stride("merge.out.lse_stride_seq", lse ? m->seq_q : 0, out->lse_stride_seq, error);
 }
 
 static clattn_status check(const clattn_merge *m, const clattn_context *context, clattn_error *error)
@@ -56,9 +76,11 @@ static clattn_status check(const clattn_merge *m, const clattn_context *context,
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         if (sizes[i].value < 0 || sizes[i].value > CLA_MAX_SEQ)
             return cla_fail(error, CLATTN_INVALID_ARGUMENT, sizes[i].field, "%s must lie in 0 ... 2^29", sizes[i].field);
-    TRY(check_partial("merge.a.o", "merge.a.lse", &m->a, m, true, context, error));
-    TRY(check_partial("merge.b.o", "merge.b.lse", &m->b, m, true, context, error));
-    return check_partial("merge.out.o", "merge.out.lse", &m->out, m, m->out.lse.kind != CLATTN_BUFFER_NONE, context, error);
+    TRY(cla_check_rows("merge.batch", m->batch, m->heads, m->seq_q, error));
+    TRY(check_out_strides(m, error));
+    TRY(check_partial("merge.a.o", "merge.a.lse", &m->a, m, true, false, context, error));
+    TRY(check_partial("merge.b.o", "merge.b.lse", &m->b, m, true, false, context, error));
+    return check_partial("merge.out.o", "merge.out.lse", &m->out, m, has_lse(m), true, context, error);
 }
 
 static struct tensor_view o_view(const clattn_partial *part)
@@ -118,7 +140,7 @@ static cl_int set_arguments(const clattn_context *context, cl_kernel kernel, con
                                     .heads = (int32_t)m->heads,
                                     .seq_q = (int32_t)m->seq_q,
                                     .head_dim = (int32_t)m->head_dim,
-                                    .has_lse = m->out.lse.kind != CLATTN_BUFFER_NONE};
+                                    .has_lse = has_lse(m)};
     const clattn_buffer *const buffers[] = {&m->a.o, &m->a.lse, &m->b.o, &m->b.lse, &m->out.o, &m->out.lse};
     const cl_uint count = sizeof buffers / sizeof *buffers;
     cl_int code = CL_SUCCESS;

@@ -44,7 +44,8 @@ static void lay_out(clattn_tensor *tensor, clattn_layout layout, int64_t batch, 
 
 int64_t cla_score_heads(const clattn_problem *p)
 {
-    return p->score_heads.count ? p->score_heads.count : p->heads_q - p->score_heads.first;
+    /* Also asked of numbers that nobody has checked yet: these may wrap. */
+    return p->score_heads.count ? p->score_heads.count : (int64_t)((uint64_t)p->heads_q - (uint64_t)p->score_heads.first);
 }
 
 void clattn_problem_set_layout(clattn_problem *p, clattn_layout layout)
@@ -109,8 +110,7 @@ static clattn_status check_type(const char *field, clattn_type type, clattn_erro
     return CLATTN_SUCCESS;
 }
 
-/* Two elements of an output in one place would race. Only the plain mistake (stride 0) is caught here. */
-static clattn_status check_output_stride(const char *field, int64_t size, int64_t stride, clattn_error *error)
+clattn_status cla_check_output_stride(const char *field, int64_t size, int64_t stride, clattn_error *error)
 {
     if (size > 1 && stride == 0)
         return cla_fail(error, CLATTN_INVALID_ARGUMENT, field,
@@ -118,6 +118,16 @@ static clattn_status check_output_stride(const char *field, int64_t size, int64_
                         " elements: they would overwrite each other; set the strides "
                         "(clattn_problem_set_layout does, for contiguous tensors)",
                         field, size);
+    return CLATTN_SUCCESS;
+}
+
+clattn_status cla_check_rows(const char *field, int64_t batch, int64_t heads, int64_t seq_q, clattn_error *error)
+{
+    if (times(times(batch, heads), seq_q) > CLA_MAX_ROWS)
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, field,
+                        "%s: batch (%" PRId64 ") x heads (%" PRId64 ") x seq_q (%" PRId64
+                        ") is more than 2^50 rows; ask for less at once",
+                        field, batch, heads, seq_q);
     return CLATTN_SUCCESS;
 }
 
@@ -136,7 +146,7 @@ static clattn_status check_sizes(const clattn_problem *p, clattn_error *error)
     if (p->heads_q > 0 && p->heads_q % p->heads_kv != 0)
         return cla_fail(error, CLATTN_INVALID_ARGUMENT, "problem.heads_q",
                         "problem.heads_q (%" PRId64 ") must be a multiple of heads_kv (%" PRId64 ")", p->heads_q, p->heads_kv);
-    return CLATTN_SUCCESS;
+    return cla_check_rows("problem.batch", p->batch, p->heads_q, p->seq_q, error);
 }
 
 static clattn_status check_outputs(const clattn_problem *p, clattn_error *error)
@@ -144,20 +154,20 @@ static clattn_status check_outputs(const clattn_problem *p, clattn_error *error)
     const int64_t batch = is_packed(p) ? 1 : p->batch;
     if (cla_problem_is_empty(p->batch, p->heads_q, p->seq_q)) /* nothing is written; contiguous strides may be 0 */
         return CLATTN_SUCCESS;
-    TRY(check_output_stride("problem.o.stride_batch", batch, p->o.stride_batch, error));
-    TRY(check_output_stride("problem.o.stride_head", p->heads_q, p->o.stride_head, error));
-    TRY(check_output_stride("problem.o.stride_seq", p->seq_q, p->o.stride_seq, error));
-    TRY(check_output_stride("problem.o.stride_dim", p->head_dim_v, p->o.stride_dim, error));
+    TRY(cla_check_output_stride("problem.o.stride_batch", batch, p->o.stride_batch, error));
+    TRY(cla_check_output_stride("problem.o.stride_head", p->heads_q, p->o.stride_head, error));
+    TRY(cla_check_output_stride("problem.o.stride_seq", p->seq_q, p->o.stride_seq, error));
+    TRY(cla_check_output_stride("problem.o.stride_dim", p->head_dim_v, p->o.stride_dim, error));
     if (p->lse.present) {
-        TRY(check_output_stride("problem.lse.stride_batch", batch, p->lse.stride_batch, error));
-        TRY(check_output_stride("problem.lse.stride_head", p->heads_q, p->lse.stride_head, error));
-        TRY(check_output_stride("problem.lse.stride_seq", p->seq_q, p->lse.stride_seq, error));
+        TRY(cla_check_output_stride("problem.lse.stride_batch", batch, p->lse.stride_batch, error));
+        TRY(cla_check_output_stride("problem.lse.stride_head", p->heads_q, p->lse.stride_head, error));
+        TRY(cla_check_output_stride("problem.lse.stride_seq", p->seq_q, p->lse.stride_seq, error));
     }
     if (p->scores.kind != CLATTN_SCORES_NONE && p->seq_kv > 0) {
-        TRY(check_output_stride("problem.scores.stride_batch", p->batch, p->scores.stride_batch, error));
-        TRY(check_output_stride("problem.scores.stride_head", cla_score_heads(p), p->scores.stride_head, error));
-        TRY(check_output_stride("problem.scores.stride_seq_q", p->seq_q, p->scores.stride_seq_q, error));
-        TRY(check_output_stride("problem.scores.stride_seq_kv", p->seq_kv, p->scores.stride_seq_kv, error));
+        TRY(cla_check_output_stride("problem.scores.stride_batch", p->batch, p->scores.stride_batch, error));
+        TRY(cla_check_output_stride("problem.scores.stride_head", cla_score_heads(p), p->scores.stride_head, error));
+        TRY(cla_check_output_stride("problem.scores.stride_seq_q", p->seq_q, p->scores.stride_seq_q, error));
+        TRY(cla_check_output_stride("problem.scores.stride_seq_kv", p->seq_kv, p->scores.stride_seq_kv, error));
     }
     return CLATTN_SUCCESS;
 }

@@ -22,10 +22,17 @@ bool cla_problem_is_empty(int64_t batch, int64_t heads_q, int64_t seq_q);
  * Saturates instead of wrapping. */
 bool cla_tensor_extent(const int64_t sizes[4], const int64_t strides[4], int64_t *lowest, int64_t *highest);
 
+/* Two elements of an output in one place would race. Only the plain mistake (stride 0) is caught. */
+clattn_status cla_check_output_stride(const char *field, int64_t size, int64_t stride, clattn_error *error);
+
+/* So many rows that numbers of launches might wrap. */
+clattn_status cla_check_rows(const char *field, int64_t batch, int64_t heads, int64_t seq_q, clattn_error *error);
+
 const char *cla_type_name(clattn_type type);
 const char *cla_corner_name(clattn_corner corner);
 
 enum { CLA_MAX_HEAD_DIM = 65536 };
 #define CLA_MAX_SEQ ((int64_t)1 << 29)
+#define CLA_MAX_ROWS ((int64_t)1 << 50)
 
 #endif

@@ -159,11 +159,11 @@ static bool read_dims(const char *text, const char *end, char dims[8])
     if (is_word(text, (size_t)(end - text), "1"))
         return true;
     for (; text < end; text++) {
-        if (!strchr("bhqk", *text) || count == 4)
+        if (!strchr("bhqk", *text) || strchr(dims, *text))
             return false;
         dims[count++] = *text;
+        dims[count] = '\0';
     }
-    dims[count] = '\0';
     return count > 0;
 }
 
@@ -173,9 +173,9 @@ static clattn_status take_mask(struct shape *s, const char *word, size_t length,
     const bool is_mask = word[0] == 'm';
     char *dims = is_mask ? s->mask_dims : s->bias_dims;
     *(is_mask ? &s->problem->mask.present : &s->problem->bias.present) = true;
-    if (!has_prefix(word, length, is_mask ? "mask=" : "bias=", &rest))
+    if (is_word(word, length, is_mask ? "mask" : "bias"))
         memcpy(dims, "qk", 3);
-    else if (!read_dims(rest, word + length, dims))
+    else if (!has_prefix(word, length, is_mask ? "mask=" : "bias=", &rest) || !read_dims(rest, word + length, dims))
         return refuse(error, word, length, "expected the dimensions that it has, such as mask=qk, mask=bk or bias=bhqk");
     return CLATTN_SUCCESS;
 }

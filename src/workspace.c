@@ -25,7 +25,7 @@ struct class_table cla_class_table(const clattn_problem *p, const struct config 
     struct class_table table = {.q_blocks = blocks(seq_q, config->block_m), .key_blocks = blocks(seq_kv, config->block_n)};
     const int64_t tiles = table.q_blocks * table.key_blocks, heads = by_head ? p->heads_q : 1;
     table.stride_head = by_head ? tiles : 0;
-    table.stride_batch = by_batch ? tiles * heads : 0;
+    table.stride_batch = by_batch ? (int64_t)times((size_t)tiles, heads) : 0;
     table.bytes = times(times((size_t)tiles, heads), by_batch ? batch : 1);
     return table;
 }

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,7 +78,7 @@ bool cli_read_real(const char *text, double *value)
 {
     char *end;
     const double number = strtod(text, &end);
-    if (end == text || *end != '\0')
+    if (end == text || *end != '\0' || isnan(number))
         return false;
     *value = number;
     return true;

@@ -82,10 +82,12 @@ static int read_shape(const char *text, struct trial *trial)
     clattn_error_init(&error);
     if (trial_parse(text, trial, &error) != CLATTN_SUCCESS)
         return cli_fail("bench", CLI_USAGE, "--shape", "%s", error.message);
+    if (!session_problem_is_valid(&trial->problem, &error))
+        return cli_fail("bench", CLI_USAGE, "--shape", "%s", error.message);
     if (trial->override[0] != '\0')
         return cli_fail("bench", CLI_USAGE, "--shape",
                         "override= is for checks; set CLATTN_DEVICE_OVERRIDE to measure with it");
-    if (trial->batch * trial->problem.heads_q * trial->seq_q == 0)
+    if (trial->batch == 0 || trial->problem.heads_q == 0 || trial->seq_q == 0)
         return cli_fail("bench", CLI_USAGE, "--shape", "%s: there is nothing to compute, hence no time to measure", text);
     return CLI_OK;
 }

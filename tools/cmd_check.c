@@ -384,7 +384,7 @@ int cmd_check(int argc, char **argv)
     if ((code = refuse_unknown(&engines, &groups)) != CLI_OK)
         return code;
     clattn_error_init(&error);
-    if (shape && trial_parse(shape, &trial, &error) != CLATTN_SUCCESS)
+    if (shape && (trial_parse(shape, &trial, &error) != CLATTN_SUCCESS || !session_problem_is_valid(&trial.problem, &error)))
         return cli_fail("check", CLI_USAGE, "--shape", "%s", error.message);
     check.seed = (uint64_t)seed;
     check.most_work = (double)work;

@@ -36,6 +36,17 @@ struct job {
 
 static const char *const option_names[3] = {"--q", "--k", "--v"};
 
+/* One output would take another's place. */
+static int refuse_shared_files(const struct request *r)
+{
+    const char *const names[3] = {"--out", "--lse", "--scores"}, *const paths[3] = {r->out, r->lse, r->options.scores[1]};
+    for (int i = 1; i < 3; i++)
+        for (int j = 0; j < i; j++)
+            if (paths[i] && strcmp(paths[i], paths[j] ? paths[j] : "") == 0)
+                return cli_fail("run", CLI_USAGE, names[i], "%s is the file of %s too; name another", paths[i], names[j]);
+    return CLI_OK;
+}
+
 static int read_inputs(struct job *job)
 {
     const char *const paths[3] = {job->request->q, job->request->k, job->request->v};
@@ -45,6 +56,9 @@ static int read_inputs(struct job *job)
     }
     if (job->request->out == NULL)
         return cli_fail("run", CLI_USAGE, "--out", "is missing: name the file that the output goes to");
+    const int shared = refuse_shared_files(job->request);
+    if (shared != CLI_OK)
+        return shared;
     for (int i = 0; i < 3; i++) {
         const int code = array_read("run", option_names[i], paths[i], &job->in[i]);
         if (code != CLI_OK)

@@ -35,15 +35,10 @@ static int64_t integer_at(const void *data, clattn_integer type, int64_t i)
 
 static int64_t within(int64_t x, int64_t lowest, int64_t highest) { return x < lowest ? lowest : x > highest ? highest : x; }
 
-/* Number i of cumulative starts: none is below 0, past the total, or before another one that stands before it. */
+/* Number i of cumulative starts: none is below 0 or past the total. A sequence that would end before it starts is empty. */
 static int64_t start_of_sequence(const void *starts, clattn_integer type, int64_t i, int64_t total)
 {
-    int64_t start = 0;
-    for (int64_t n = 0; n <= i; n++) {
-        const int64_t given = within(integer_at(starts, type, n), 0, total);
-        start = given > start ? given : start;
-    }
-    return start;
+    return within(integer_at(starts, type, i), 0, total);
 }
 
 /* An offset past these limits hides all keys or none, as the limit itself does; sums with it cannot overflow. */

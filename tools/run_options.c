@@ -279,6 +279,18 @@ static int64_t longest(const struct trial_tensor *starts)
     return most;
 }
 
+/* A start that lies before the one before it is a mistake in a file. */
+static int refuse_falling(const char *option, const struct trial_tensor *starts)
+{
+    for (int64_t i = 1; i < starts->count; i++)
+        if (integer_of(starts, i) < integer_of(starts, i - 1))
+            return cli_fail("run", CLI_USAGE, option,
+                            "its number %" PRId64 " is %" PRId64 ", less than %" PRId64
+                            " before it: starts of packed sequences never fall",
+                            i, integer_of(starts, i), integer_of(starts, i - 1));
+    return CLI_OK;
+}
+
 static int64_t at_most(int64_t a, int64_t b) { return a < b ? a : b; }
 
 static int read_starts(const struct run_options *o, clattn_problem *p, struct trial_data *data)
@@ -294,6 +306,8 @@ static int read_starts(const struct run_options *o, clattn_problem *p, struct tr
         code = read_integers("--cu-k", o->cu_k, data->q_starts.count, &k_type, &data->kv_starts);
     if (code == CLI_OK && k_type != p->packed.starts)
         code = cli_fail("run", CLI_USAGE, "--cu-k", "must have the integer type of --cu-q");
+    code = code != CLI_OK ? code : refuse_falling("--cu-q", &data->q_starts);
+    code = code != CLI_OK ? code : refuse_falling("--cu-k", &data->kv_starts);
     if (code != CLI_OK)
         return code;
     p->packed.total_q = p->seq_q;

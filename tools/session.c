@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _POSIX_C_SOURCE 200809L
+#define CLATTN_EXPERIMENTAL
 
 #include "session.h"
 
@@ -15,6 +16,11 @@ static void log_to_stderr(void *user, clattn_log_level level, const char *text)
     (void)user;
     if (level <= CLATTN_LOG_WARNING)
         fprintf(stderr, "clattn: %s\n", text);
+}
+
+bool session_problem_is_valid(const clattn_problem *problem, clattn_error *error)
+{
+    return clattn_explain("", problem, NULL, NULL, 0, NULL, error) != CLATTN_INVALID_ARGUMENT;
 }
 
 int session_open(struct session *session, const char *command, const char *device)

@@ -15,6 +15,9 @@ struct session {
 int session_open(struct session *session, const char *command, const char *device);
 void session_close(struct session *session);
 
+/* Whether it is a problem at all, whoever may serve it: sizes that go together. Needs no device; false with the error set. */
+bool session_problem_is_valid(const clattn_problem *problem, clattn_error *error);
+
 /* "NVIDIA H200 (NVIDIA CUDA, driver 580.1)", from malloc; NULL when memory is out. */
 char *session_device_text(const struct session *session);
 

@@ -27,14 +27,15 @@ struct trial {
     int64_t mask_columns, bias_columns;
     uint64_t seed; /* of all numbers, those in buffers of options included */
     enum trial_inputs inputs;
-    int shift;          /* elements that each tensor starts behind a 64-byte border; -1: some number, from the seed */
-    int repeats;        /* runs, at least 1: each must give the same bits */
-    bool round_weights; /* the engine multiplies weights and V in V's storage type: tolerances follow */
-    int64_t chunk;      /* clattn_plan_options.chunk */
-    double slice;       /* clattn_plan_options.max_launch_ms; above 0: the bits must be those of a single launch */
-    int64_t effort;     /* multiply-adds that the oracle may spend before it takes a sample of rows; 0: a default */
-    char layout[24];    /* a name of layout.h, for the text form; "" for strides set by hand */
-    char override[96];  /* device facts to change (clattn_context_options.overrides), for whoever makes the context */
+    int shift;           /* elements that each tensor starts behind a 64-byte border; -1: some number, from the seed */
+    int repeats;         /* runs, at least 1: each must give the same bits */
+    bool round_weights;  /* the engine multiplies weights and V in V's storage type: tolerances follow */
+    int64_t mask_blocks; /* above 0: the mask lets queries see keys of their own block of so many, documents in a row */
+    int64_t chunk;       /* clattn_plan_options.chunk */
+    double slice;        /* clattn_plan_options.max_launch_ms; above 0: the bits must be those of a single launch */
+    int64_t effort;      /* multiply-adds that the oracle may spend before it takes a sample of rows; 0: a default */
+    char layout[24];     /* a name of layout.h, for the text form; "" for strides set by hand */
+    char override[96];   /* device facts to change (clattn_context_options.overrides), for whoever makes the context */
 };
 
 /* A trial of this problem at its own sizes, rising inputs, seed 1. */
@@ -45,7 +46,7 @@ double trial_work(const struct trial *trial);
 /* A SHAPE with words of its own:
  *     "b2 hq8 hkv2 q37 k53 d64 fp16 causal=bottom-right lse layout=bshd call=1,20,50 inputs=nan-rows seed=7"
  * call=BATCH,SEQ_Q,SEQ_KV is what is used of the bounds before it; also mask-columns=N, bias-columns=N, chunk=N,
- * slice=MILLISECONDS, repeats=N, * shift=N, override=FACT=VALUE,...
+ * slice=MILLISECONDS, repeats=N, shift=N, mask-blocks=N, override=FACT=VALUE,...
  * Errors: INVALID_ARGUMENT, with the word as the field. */
 clattn_status trial_parse(const char *text, struct trial *trial, clattn_error *error);
 void trial_print(const struct trial *trial, char *text, size_t size);

@@ -55,7 +55,8 @@ static void fill_mask(const struct trial_tensor *t, const struct trial *trial)
         for (int64_t h = 0; h < t->size[1]; h++)
             for (int64_t i = 0; i < t->size[2]; i++)
                 for (int64_t j = 0; j < t->size[3]; j++) {
-                    const bool kept = keeps(trial, 10, b, h, i, j);
+                    const bool kept = trial->mask_blocks > 0 ? i / trial->mask_blocks == j / trial->mask_blocks
+                                                             : keeps(trial, 10, b, h, i, j);
                     trial_set(t, b, h, i, j, kept ? (float)(1 + hash_of(trial, 14, b + h, i, j) % 255) : 0.0f);
                 }
 }

@@ -76,7 +76,7 @@ static bool read_inputs(const char *name, enum trial_inputs *inputs)
 struct own_words {
     bool has_call;
     int64_t batch, seq_q, seq_kv;
-    int64_t seed, shift, repeats, mask_columns, bias_columns, chunk;
+    int64_t seed, shift, repeats, mask_columns, bias_columns, mask_blocks, chunk;
     double slice;
     enum trial_inputs inputs;
     char layout[24], override[96];
@@ -113,6 +113,7 @@ static bool take_number(const char *word, struct own_words *own, const char **wh
         {"repeats", &own->repeats, 1, 1000, "expected repeats=1 ... 1000"},
         {"mask-columns", &own->mask_columns, -1, INT32_MAX, "expected mask-columns=KEYS"},
         {"bias-columns", &own->bias_columns, -1, INT32_MAX, "expected bias-columns=KEYS"},
+        {"mask-blocks", &own->mask_blocks, 1, INT32_MAX, "expected mask-blocks=QUERIES AND KEYS OF A BLOCK"},
         {"chunk", &own->chunk, -1, INT32_MAX, "expected chunk=KEYS, -1 to split no keys"},
     };
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
@@ -181,6 +182,9 @@ clattn_status trial_parse(const char *text, struct trial *trial, clattn_error *e
     if (own.layout[0] && !layout_apply(own.layout, &problem))
         return refuse(error, own.layout, "there is no layout of that name");
     trial_init(trial, &problem);
+    if (own.has_call && (own.batch < 0 || own.batch > problem.batch || own.seq_q < 0 || own.seq_q > problem.seq_q ||
+                         own.seq_kv < 0 || own.seq_kv > problem.seq_kv))
+        return refuse(error, "call", "past the sizes of the shape, which are its bounds");
     if (own.has_call) {
         trial->batch = own.batch;
         trial->seq_q = own.seq_q;
@@ -188,6 +192,7 @@ clattn_status trial_parse(const char *text, struct trial *trial, clattn_error *e
     }
     trial->mask_columns = own.mask_columns;
     trial->bias_columns = own.bias_columns;
+    trial->mask_blocks = own.mask_blocks;
     trial->chunk = own.chunk;
     trial->slice = own.slice;
     trial->seed = (uint64_t)own.seed;
@@ -220,6 +225,8 @@ void trial_print(const struct trial *t, char *text, size_t size)
         add(text, size, " mask-columns=%" PRId64, t->mask_columns);
     if (t->bias_columns >= 0)
         add(text, size, " bias-columns=%" PRId64, t->bias_columns);
+    if (t->mask_blocks > 0)
+        add(text, size, " mask-blocks=%" PRId64, t->mask_blocks);
     if (t->chunk != 0)
         add(text, size, " chunk=%" PRId64, t->chunk);
     if (t->slice > 0.0)

@@ -104,7 +104,11 @@ static void supported_means_right(void **state)
                 make_shape(&random, text, sizeof text);
             } while (!is_sensible(text));
             assert_ok(trial_parse(text, &trial, &error), &error);
-            FOR_EACH_ENGINE(engine) { refused += check_engine(&on, engine, &trial, text); }
+            FOR_ALL_ENGINES(engine)
+            {
+                const size_t refusals = check_engine(&on, engine, &trial, text);
+                refused += cla_engines[engine_row]->vendor ? 0 : refusals;
+            }
             /* Without a name, some engine serves whatever it is. */
             assert_ok(clattn_supported(on.context, &trial.problem, NULL, &error), &error);
         }

@@ -120,8 +120,6 @@ CREATE(cl_context, LAYER_CONTEXT, clCreateContext,
 CREATE(cl_command_queue, LAYER_QUEUE, clCreateCommandQueue,
        (cl_context context, cl_device_id device, cl_command_queue_properties properties, cl_int *code),
        (context, device, properties, code))
-CREATE(cl_mem, LAYER_MEMORY, clCreateBuffer, (cl_context context, cl_mem_flags flags, size_t size, void *host, cl_int *code),
-       (context, flags, size, host, code))
 CREATE(cl_program, LAYER_PROGRAM, clCreateProgramWithSource,
        (cl_context context, cl_uint count, const char **strings, const size_t *lengths, cl_int *code),
        (context, count, strings, lengths, code))
@@ -137,6 +135,19 @@ ENQUEUE(clEnqueueNDRangeKernel,
         (queue, kernel, dimensions, offset, global, local, count, list, event))
 ENQUEUE(clEnqueueMarkerWithWaitList, (cl_command_queue queue, cl_uint count, const cl_event *list, cl_event *event),
         (queue, count, list, event))
+
+static cl_mem CL_API_CALL layer_clCreateBuffer(cl_context context, cl_mem_flags flags, size_t size, void *host, cl_int *code)
+{
+    if (fails("clCreateBuffer")) {
+        if (code)
+            *code = layer_state.fail_code;
+        return NULL;
+    }
+    cl_mem object = below->clCreateBuffer(context, flags, size, host, code);
+    layer_state.live[LAYER_MEMORY] += object != NULL;
+    layer_state.buffer_bytes += object && layer_state.counting ? (long)size : 0;
+    return object;
+}
 
 static cl_int CL_API_CALL layer_clGetDeviceInfo(cl_device_id device, cl_device_info what, size_t size, void *value,
                                                 size_t *needed)

@@ -24,6 +24,7 @@ struct layer_state {
     char failed[64];               /* the call that failed; "" */
     atomic_long live[LAYER_KINDS]; /* references held by the application */
     atomic_long source_builds, binary_builds;
+    atomic_long buffer_bytes; /* of buffers made while calls are counted */
 };
 
 /* The name under which the layer offers its state. */

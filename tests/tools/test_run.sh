@@ -90,6 +90,15 @@ equals -inf "$(floats l.npy 1)"
 expect 0 "" run --q none.npy --k k.npy --v v.npy --out o.npy
 expect 0 "'shape': (0, 1)" head -c 128 o.npy
 
+# Outputs that would take each other's place; a full device, which stays where it is.
+expect 2 "--lse: o.npy is the file of --out too" run $io --lse o.npy
+expect 2 "--scores: l.npy is the file of --lse too" run $io --lse l.npy --scores raw l.npy
+expect 2 "--scale: 'nan' is not a number" run $io --scale nan
+if [ -c /dev/full ]; then
+    expect 4 "--out: /dev/full: cannot be written" run --q q.npy --k k.npy --v v.npy --out /dev/full
+    [ -c /dev/full ] || equals "/dev/full" "gone"
+fi
+
 # A wrong answer is noticed: the same run on kernel text whose rescale is inverted.
 expect 0 "check      right" run --q "$data/q.npy" --k "$data/k.npy" --v "$data/v.npy" --out o.npy --check
 cp -r "$here/../../cl" .

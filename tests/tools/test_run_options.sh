@@ -114,6 +114,8 @@ equals "0 1 1.5 0" "$(floats o.npy 4)" # the last row is no one's
 expect 2 "--cu-k: is missing" run $io --cu-q cu.npy
 npy cu8.npy '<i8' '(2,)' '\000\000\000\000\000\000\000\000\001\000\000\000\000\000\000\000'
 expect 2 "--cu-k: its shape (2,)" run --q q4.npy --k k4.npy --v v0123.npy --cu-q cu.npy --cu-k cu8.npy
+npy cu.npy '<i4' '(3,)' '\000\000\000\000\003\000\000\000\001\000\000\000'
+expect 2 "--cu-q: its number 2 is 1, less than 3 before it" run --q q4.npy --k k4.npy --v v0123.npy --cu-q cu.npy --cu-k cu.npy
 
 # The weights as a second output.
 expect 0 "" "$clattn" run --engine unfused --out o.npy $io --scores softmax p.npy --check

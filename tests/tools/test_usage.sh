@@ -31,6 +31,13 @@ expect 2 "choose one" "$clattn" info --json --facts
 expect 2 "--for" "$clattn" info --for "b1 hq3 hkv2 x9"
 expect 2 "leave one out" "$clattn" info --facts --for "q1 d64"
 
+# Shapes that are none.
+for command in check bench; do
+    expect 2 "heads_q (3) must be a multiple of heads_kv (2)" "$clattn" $command --shape "q4 d8 hq3 hkv2"
+    expect 2 "past the sizes of the shape" "$clattn" $command --shape "q4 d8 call=2,4,4"
+    expect 2 "more than 2^50 rows" "$clattn" $command --shape "b536870912 hq536870912 q536870912 d64"
+done
+
 # Shapes by their work: the empty ones do none.
 expect 2 "--work" "$clattn" check --work -1
 expect 0 "q0" "$clattn" check --list --full --group empty --work 1

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * simt: a work-group owns a tile; K and V stream through local memory, products are register micro-tiles of fp32 FMA.
  *
- *        ITEMS_X work-items across (x), ITEMS_Y down (y); neighbours are one below the other, two by two, then comes the next x.
- *        Work-item (x, y) holds
+ *        ITEMS_X work-items across (x), ITEMS_Y down (y); neighbours are one below the other, two by two, then comes the next
+ * x. Work-item (x, y) holds
  *
  *        rows      (y + ITEMS_Y * j) * ROW_VECTOR + i         i < ROW_VECTOR, in all ROWS_PER_ITEM
  *        S columns (x + ITEMS_X * j) * COL_VECTOR + i         i < COL_VECTOR, in all COLS_PER_ITEM

@@ -11,9 +11,9 @@
  *        O    a work-item sums all rows in its columns over the keys that it reads; behind the loop these sums are added up
  *             through local memory, and (x, y) holds rows y + ITEMS_Y * r, columns x + ITEMS_X * c
  *
- * V of a block is on its way while K meets Q, and K of the next one while P meets V. With RING_SLOTS (devices that copy to local
- * memory without registers) two blocks of both are: each work-item has places of its own there and needs nobody's leave to read
- * them. Two barriers a block.
+ * V of a block is on its way while K meets Q, and K of the next one while P meets V. With RING_SLOTS (devices that copy to
+ * local memory without registers) two blocks of both are: each work-item has places of its own there and needs nobody's leave
+ * to read them. Two barriers a block.
  */
 #define ITEMS_X 32
 #define ITEMS_Y (WORK_GROUP / ITEMS_X)
@@ -110,9 +110,9 @@ FN uint4 quad_by_elements(const matrix *m, int type, long at, int left)
     for (int i = 0; i < count; i++) {
         bits[i] = i < left ? load_bits(type, m->data, at + i * m->col_step) : 0;
     }
-    return type == FP32 ? (uint4)(bits[0], bits[1], bits[2], bits[3])
-                        : (uint4)(bits[0] | bits[1] << 16, bits[2] | bits[3] << 16, bits[4] | bits[5] << 16,
-                                  bits[6] | bits[7] << 16);
+    return type == FP32
+               ? (uint4)(bits[0], bits[1], bits[2], bits[3])
+               : (uint4)(bits[0] | bits[1] << 16, bits[2] | bits[3] << 16, bits[4] | bits[5] << 16, bits[6] | bits[7] << 16);
 }
 
 FN __global const uint4 *quad_address(const matrix *m, int type, long at)
@@ -142,9 +142,9 @@ typedef uint4 raw_place;
 #define RAW_STEP 1
 FN void fetch_quad(raw_place *to, const matrix *m, int type, long at, int left)
 {
-    *to = left <= 0                                        ? (uint4)(0)
+    *to = left <= 0 ? (uint4)(0)
           : m->aligned && left >= (type == FP32 ? 4 : 8) ? *quad_address(m, type, at)
-                                                           : quad_by_elements(m, type, at, left);
+                                                         : quad_by_elements(m, type, at, left);
 }
 #endif
 

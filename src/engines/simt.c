@@ -15,8 +15,10 @@ struct shape {
 /* Preferred ones first. Rows times columns is what one load from local memory is used for; wider rows of work-items hold larger
  * heads in registers; the last ones are for small limits. */
 static const struct shape shapes[] = {
-    {256, 8, 8, 8},  /* 256 x  64 */
+    {128, 8, 8, 8},  /* 128 x  64 */
+    {256, 16, 8, 8}, /* 128 x 128 */
     {256, 16, 8, 4}, /* 128 x  64 */
+    {128, 16, 8, 8}, /*  64 x 128 */
     {256, 16, 4, 2}, /*  64 x  32 */
     {512, 32, 8, 2}, /* 128 x  64, half the output columns an item */
     {256, 32, 8, 4}, /*  64 x 128 */
@@ -142,6 +144,12 @@ static void find_vectors(const clattn_problem *problem, struct config *config)
     config->transposed = (along_keys(&problem->k) ? 1 : 0) | (along_keys(&problem->v) ? 2 : 0);
 }
 
+/* Rows of one K/V head, which may share a tile. */
+static int64_t rows_of_group(const clattn_problem *problem)
+{
+    return problem->seq_q * (problem->heads_kv > 0 ? problem->heads_q / problem->heads_kv : 1);
+}
+
 /* Few rows: the twin of cl/engines/simt_few.cl. Up to that many rows of one K/V head, tiles that read K and V again beat tiles
  * that compute for rows which are not there. */
 enum { FEW_ITEMS_X = 32, FEW_MAX_ROWS = 32, FEW_MAX_DIM = 256, FEW_QUADS = 8 };
@@ -196,13 +204,12 @@ static struct config few_config(const struct facts *facts, const clattn_problem 
 /* Rows of a K/V head: 1, 2, 4 or 8 at a time. Returns how many tiles were listed. */
 static size_t few_configs(const struct facts *facts, const clattn_problem *problem, uint64_t items, struct config *list)
 {
-    const int64_t group = problem->heads_kv > 0 ? problem->heads_q / problem->heads_kv : 1;
     const bool wide = problem->head_dim_qk > 128 || problem->head_dim_v > 128;
     const int most = wide && (problem->k.type == CLATTN_FP32 || problem->v.type == CLATTN_FP32) ? 4 : 8;
-    if (problem->head_dim_qk > FEW_MAX_DIM || problem->head_dim_v > FEW_MAX_DIM || problem->seq_q * group > FEW_MAX_ROWS)
+    if (problem->head_dim_qk > FEW_MAX_DIM || problem->head_dim_v > FEW_MAX_DIM || rows_of_group(problem) > FEW_MAX_ROWS)
         return 0;
     int rows = 1;
-    while (rows < most && rows < problem->seq_q * group)
+    while (rows < most && rows < rows_of_group(problem))
         rows *= 2;
     size_t count = 0;
     for (; rows >= 1; rows /= 2) {
@@ -218,16 +225,21 @@ enum { MAX_ACCUMULATORS = 128 };
 /* Higher is worse; shapes of equal rank keep the order of the table. */
 static int rank(const struct facts *facts, const clattn_problem *problem, const struct config *config)
 {
-    const int floats = config->rows_per_item * (o_cols(problem, config) + config->cols_per_item);
-    const bool spills = floats > (facts->nv_compute ? 160 : 96);
-    const bool alone = config->local_bytes > facts->local_mem_static / 2 && !copies_by_itself(facts);
+    /* Sums, and the numbers of one product: of many columns eight are read at once. */
+    const int cols = o_cols(problem, config), read = config->rows_per_item + (cols % 8 == 0 ? 8 : cols);
+    const bool spills = config->rows_per_item * (cols + config->cols_per_item) + read > (facts->nv_compute ? 176 : 112);
+    /* A lone group waits for itself; one that is small too leaves most of a compute unit idle. */
+    const bool alone =
+        config->local_bytes > facts->local_mem_static / 2 && (config->work_group < 256 || !copies_by_itself(facts));
     /* Few rows read all keys for little work; few keys mean many rounds. */
     const bool small = config->block_m * config->block_n < 1024;
-    /* Tall tiles that leave half of the device without one. */
+    /* Tall tiles that leave half of the device without one, or half of whose rows are not there. */
     const int64_t tiles = problem->batch * problem->heads_q * ((problem->seq_q + config->block_m - 1) / config->block_m);
     const bool starves = config->block_m > 128 && tiles * 2 <= (int64_t)facts->compute_units;
+    const bool empty = config->block_m >= 2 * rows_of_group(problem);
+    const bool waits = config->slots == 1 && copies_by_itself(facts);
     const bool wastes = problem->causal && config->block_m < config->block_n;
-    return (spills ? 4 : 0) + (small ? 3 : 0) + (alone || starves ? 2 : 0) + (wastes ? 1 : 0);
+    return (spills ? 4 : 0) + (small ? 3 : 0) + (alone || waits || starves || empty ? 2 : 0) + (wastes ? 1 : 0);
 }
 
 static size_t configs(const struct facts *facts, const clattn_problem *problem, struct config list[CLA_MAX_CONFIGS])
@@ -250,7 +262,9 @@ static size_t configs(const struct facts *facts, const clattn_problem *problem, 
                                 .cols_per_item = s->cols};
         if ((uint64_t)s->work_group > items || s->rows * o_cols(problem, &config) > MAX_ACCUMULATORS)
             continue;
-        if (!(!copies_by_itself(facts) && find_residence(facts, problem, &config, facts->local_mem_static / 2)) &&
+        /* Where a group alone cannot keep a compute unit busy, two of them at once. */
+        const bool half = s->work_group < 256 || !copies_by_itself(facts);
+        if (!(half && find_residence(facts, problem, &config, facts->local_mem_static / 2)) &&
             !find_residence(facts, problem, &config, facts->local_mem_static))
             continue;
         find_vectors(problem, &config);

@@ -85,9 +85,16 @@ typedef struct {
             kv_starts_data, offsets_data                                                                                       \
     }
 
+/* On memory that is little-endian, as load_any on one compiler. */
 FN long load_integer(__global const void *p, int type, long i)
 {
+#ifdef LOADS_EVERY_WAY
+    __global const int *u = (__global const int *)p + (type == INT64 ? 2 * i : i);
+    const long low = u[0], high = u[type == INT64];
+    return type == INT64 ? (low & 0xffffffffL) | high << 32 : low;
+#else
     return type == INT64 ? ((__global const long *)p)[i] : (long)((__global const int *)p)[i];
+#endif
 }
 
 /* What the product is multiplied by, so that scores come out in base two. Clamped: a scale near the largest number would become

@@ -47,5 +47,8 @@ __kernel __attribute__((reqd_work_group_size(WORK_GROUP, 1, 1))) void attention(
         softmax_step(&e, m, l, alpha, altered);
         engine_pv(&e, &t, key0, alpha);
     }
+#ifdef ENGINE_END
+    ENGINE_END(&e);
+#endif
     store_tile(&e, &t, &args, &options, m, l, o_data, lse_data, workspace);
 }

@@ -34,10 +34,22 @@ FN float load_fp32(__global const void *p, long i) { return ((__global const flo
 FN float load_fp16(__global const void *p, long i) { return vload_half((size_t)i, (__global const half *)p); }
 FN float load_bf16(__global const void *p, long i) { return as_float((uint)((__global const ushort *)p)[i] << 16); }
 
+#ifdef LOADS_EVERY_WAY
+/* One compiler makes the loads of all branches and chooses then; that of a wider type would lie past the end of the buffer. So
+ * each is made of loads that are there whatever the type. */
+FN float load_any(int type, __global const void *p, long i)
+{
+    __global const ushort *u = (__global const ushort *)p + (type == FP32 ? 2 * i : i);
+    const uint low = u[0], high = u[type == FP32];
+    const float narrow = type == FP16 ? vload_half(0, (__global const half *)u) : as_float(low << 16);
+    return type == FP32 ? as_float(low | high << 16) : narrow;
+}
+#else
 FN float load_any(int type, __global const void *p, long i)
 {
     return type == FP32 ? load_fp32(p, i) : type == FP16 ? load_fp16(p, i) : load_bf16(p, i);
 }
+#endif
 
 FN void store_fp32(float x, __global void *p, long i) { ((__global float *)p)[i] = x; }
 FN void store_fp16(float x, __global void *p, long i) { vstore_half_rte(x, (size_t)i, (__global half *)p); }

@@ -14,24 +14,28 @@ typedef int index;
 #define as_index(x) as_int(x)
 #define as_elem(x) as_float(x)
 #define convert_elem(x) convert_float(x)
+#define LANE_NUMBERS 0
 #elif LANES == 4
 typedef float4 elem;
 typedef int4 index;
 #define as_index(x) as_int4(x)
 #define as_elem(x) as_float4(x)
 #define convert_elem(x) convert_float4(x)
+#define LANE_NUMBERS ((int4)(0, 1, 2, 3))
 #elif LANES == 8
 typedef float8 elem;
 typedef int8 index;
 #define as_index(x) as_int8(x)
 #define as_elem(x) as_float8(x)
 #define convert_elem(x) convert_float8(x)
+#define LANE_NUMBERS ((int8)(0, 1, 2, 3, 4, 5, 6, 7))
 #elif LANES == 16
 typedef float16 elem;
 typedef int16 index;
 #define as_index(x) as_int16(x)
 #define as_elem(x) as_float16(x)
 #define convert_elem(x) convert_float16(x)
+#define LANE_NUMBERS ((int16)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15))
 #else
 #error "LANES must be 1, 4, 8 or 16"
 #endif

@@ -45,6 +45,9 @@ FN void store_row(engine *e, const tile *t, const launch_args *a, int r, __globa
         if (row < t->rows) {
             const long partial = partial_row(a, t->batch, tile_head(t, row), tile_query(t, row), t->chunk);
             __global float *out = workspace + a->workspace + partial * HEAD_DIM_V;
+#ifdef ENGINE_PARTIAL_ROW
+            ENGINE_PARTIAL_ROW(e, r, lane, out);
+#else
             FOR_O_COLS(c)
             {
                 const int col = ENGINE_O_COL(e, c);
@@ -53,6 +56,7 @@ FN void store_row(engine *e, const tile *t, const launch_args *a, int r, __globa
                     out[col] = LANE(x, lane);
                 }
             }
+#endif
             if (ENGINE_OWNS_ROWS(e)) {
                 workspace[a->workspace + partial_rows(a) * HEAD_DIM_V + partial] = LANE(lse, lane);
             }

@@ -4,16 +4,22 @@
  *        O = sum of 2^(lse - M) * o / sum of 2^(lse - M)        LSE = M + log2(that sum)
  *
  * A partial result that saw nothing (LSE -inf) weighs 0; all such give 0 and -inf, and one result alone comes out bit for bit.
- * The sink joins here, once. A work-item an element of O.
+ * The sink joins here, once. A work-item gives MERGE_COLUMNS elements of a row of O: one on devices with many work-items, all
+ * on CPUs, where that is a loop over vectors.
  */
+#if MERGE_COLUMNS == 1
 #define MERGE_TOGETHER _Pragma("unroll 8")
+#else
+#define MERGE_TOGETHER
+#endif
 
 __kernel __attribute__((reqd_work_group_size(MERGE_GROUP, 1, 1))) void merge(KERNEL_PARAMETERS)
 {
     const option_data options = OPTION_DATA;
-    const long at = (long)get_global_id(0), row = quotient(at, HEAD_DIM_V), heads = quotient(row, args.seq_q);
-    const int col = (int)(at - row * HEAD_DIM_V), query = (int)(row - heads * args.seq_q);
+    const long at = (long)get_global_id(0), row = quotient(at, HEAD_DIM_V / MERGE_COLUMNS), heads = quotient(row, args.seq_q);
+    const int col = (int)(at - row * (HEAD_DIM_V / MERGE_COLUMNS)) * MERGE_COLUMNS, query = (int)(row - heads * args.seq_q);
     const int batch = (int)quotient(heads, args.heads_q), head = (int)(heads - (long)batch * args.heads_q);
+    float o[MERGE_COLUMNS];
     tile t;
     if (row >= (long)args.batches * args.heads_q * args.seq_q) {
         return;
@@ -37,16 +43,25 @@ __kernel __attribute__((reqd_work_group_size(MERGE_GROUP, 1, 1))) void merge(KER
         top = x > top ? x : top;
     }
     const float base = top == -INFINITY ? 0.0f : top;
-    float sum = sink == -INFINITY ? 0.0f : exp2(sink - base), o = 0.0f, weight_of_keys = 0.0f;
+    float sum = sink == -INFINITY ? 0.0f : exp2(sink - base), weight_of_keys = 0.0f;
+    for (int c = 0; c < MERGE_COLUMNS; c++) {
+        o[c] = 0.0f;
+    }
     MERGE_TOGETHER
     for (int i = 0; i < args.chunks; i++) {
-        const float x = lse[i], part = out[(long)i * HEAD_DIM_V], weight = exp2(x - base);
-        /* A chunk that saw nothing: what is written for it does not matter. */
-        o = MULTIPLY_ADD(weight, x == -INFINITY ? 0.0f : part, o);
+        const float x = lse[i], weight = exp2(x - base);
         sum += weight;
         weight_of_keys += weight;
+        for (int c = 0; c < MERGE_COLUMNS; c++) {
+            const float part = out[(long)i * HEAD_DIM_V + c];
+            /* A chunk that saw nothing: what is written for it does not matter. */
+            o[c] = MULTIPLY_ADD(weight, x == -INFINITY ? 0.0f : part, o[c]);
+        }
     }
-    STORE_O(weight_of_keys == 0.0f ? 0.0f : o / sum, o_data, tile_row_offset(&t, args.o, query) + col * args.o.dim);
+    const long o_row = tile_row_offset(&t, args.o, query);
+    for (int c = 0; c < MERGE_COLUMNS; c++) {
+        STORE_O(weight_of_keys == 0.0f ? 0.0f : o[c] / sum, o_data, o_row + (col + c) * args.o.dim);
+    }
     if (args.has_lse && col == 0) {
         lse_data[tile_row_offset(&t, args.lse, query)] = sum == 0.0f ? -INFINITY : (top + log2(sum)) * LN_2;
     }

@@ -38,9 +38,7 @@ FN elem bias_of(const launch_args *a, const option_data *b, const row_options *o
     elem x;
     for (int lane = 0; lane < LANES; lane++) {
         const long at = o->bias[lane] + key * a->bias.dim;
-        LANE(x, lane) = a->bias_type == FP32   ? load_fp32(b->bias, at)
-                        : a->bias_type == FP16 ? load_fp16(b->bias, at)
-                                               : load_bf16(b->bias, at);
+        LANE(x, lane) = load_any(a->bias_type, b->bias, at);
     }
     return x;
 }

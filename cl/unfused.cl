@@ -99,11 +99,6 @@ FN void hand_out(elem x, const launch_args *a, const block *b, int row, int key,
 }
 
 #if SCORE_OPTIONS
-FN float load_bias(const launch_args *a, const option_data *o, long i)
-{
-    return a->bias_type == FP32 ? load_fp32(o->bias, i) : a->bias_type == FP16 ? load_fp16(o->bias, i) : load_bf16(o->bias, i);
-}
-
 /* Keys past the columns have a bias of -inf; whatever the factor is, -inf hides. */
 FN elem add_bias(elem s, const launch_args *a, const option_data *o, const block *b, int query, int key, index *seen)
 {
@@ -112,7 +107,7 @@ FN elem add_bias(elem s, const launch_args *a, const option_data *o, const block
     elem bias;
     for (int lane = 0; lane < LANES; lane++) {
         const int there = key + lane < min(a->bias_columns, b->keys);
-        LANE(bias, lane) = there ? load_bias(a, o, at + (key + lane) * a->bias.dim) : -INFINITY;
+        LANE(bias, lane) = there ? load_any(a->bias_type, o->bias, at + (key + lane) * a->bias.dim) : -INFINITY;
     }
     *seen &= (index)(bias != (elem)(-INFINITY));
     return s + hold(bias * factor);

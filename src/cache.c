@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The oldest files go when a folder holds more. */
+/* The files that were used longest ago go when a folder holds more. */
 #define FOLDER_LIMIT ((uint64_t)512 << 20)
 /* A file that has been unfinished for so long belongs to a process that was killed. */
 #define STALE_SECONDS 600
@@ -130,6 +130,8 @@ bool cla_cache_load(const struct cache *cache, const struct cache_key *key, stru
         cla_cache_decode(key, &file, &bytes, &size);
     if (found)
         cla_text_append(content, bytes, size);
+    if (found && cache->folder.data)
+        cla_touch_file(cache->folder.data, name);
     cla_text_free(&file);
     return found && !content->failed;
 }
@@ -158,7 +160,7 @@ static void sweep_entry(void *user, const char *name, uint64_t size, uint64_t ag
     }
 }
 
-/* Clears what killed processes left, and the oldest files while the folder is too full. */
+/* Clears what killed processes left, and the files used longest ago while the folder is too full. */
 static void tidy(const char *folder)
 {
     for (int i = 0; i < 64; i++) {

@@ -176,7 +176,9 @@ void cla_choose_split(const struct facts *facts, const clattn_problem *problem, 
             continue;
         config->chunk = (int)((chunk + config->block_n - 1) / config->block_n) * config->block_n;
         config->head_dim_v = (int)problem->head_dim_v;
-        config->merge_group = group_within(facts, 64);
+        /* On a CPU a work-item is a thread's turn: it does a row. */
+        config->merge_group = facts->device_kind == DEVICE_CPU ? 1 : group_within(facts, 64);
+        config->merge_columns = facts->device_kind == DEVICE_CPU ? config->head_dim_v : 1;
         /* Partial results that no buffer can hold: then one team does all keys, slower and right. */
         if (facts->max_alloc && cla_workspace_bytes(problem, config) > facts->max_alloc)
             config->chunk = 0;

@@ -15,12 +15,6 @@ void clattn_context_options_init_sized(clattn_context_options *options, size_t s
     }
 }
 
-void cla_log(const clattn_context *context, clattn_log_level level, const char *text)
-{
-    if (context->log)
-        context->log(context->log_user, level, text);
-}
-
 /* The caller's options, which may be older and shorter than ours. */
 static clattn_status take_options(const clattn_context_options *given, clattn_context_options *options, clattn_error *error)
 {
@@ -96,8 +90,7 @@ clattn_status clattn_context_create(cl_context cl, cl_device_id device, const cl
         free(context);
         return cla_fail(error, CLATTN_OUT_OF_HOST_MEMORY, "", "out of host memory while creating a context");
     }
-    context->log = options.log;
-    context->log_user = options.log_user;
+    context->logger = (struct logger){options.log, options.log_user};
     TRY_GOTO(cl ? adopt(cl, device, context, error) : open_device(device, options.device, context, error));
     TRY_GOTO(cla_probe(context->device, options.overrides, &context->facts, error));
     if (context->facts.svm)

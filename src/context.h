@@ -5,6 +5,7 @@
 
 #include "cache.h"
 #include "facts.h"
+#include "log.h"
 #include "platform.h"
 #include "source.h"
 #include "verdict.h"
@@ -20,8 +21,7 @@ struct clattn_context {
     cl_context cl;
     cl_device_id device;
     struct facts facts;
-    clattn_log_fn log;
-    void *log_user;
+    struct logger logger; /* never called with the lock held */
     struct cache cache;
     cla_set_svm_fn set_svm;  /* NULL: no shared virtual memory here */
     struct cla_lock lock;    /* guards what follows */
@@ -32,9 +32,6 @@ struct clattn_context {
     double rates[CLA_MAX_ENGINES]; /* multiply-adds in a millisecond, an engine; 0: not measured */
     size_t builds;                 /* from source */
 };
-
-/* Never called with the lock held: the caller's function may call the library again. */
-void cla_log(const clattn_context *context, clattn_log_level level, const char *text);
 
 /* The program for this text, built or taken from the cache at its first use and shared from then on; threads that ask for one
  * that is being built wait for it. It lives as long as the context. A text that failed once fails again at once, with the same

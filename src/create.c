@@ -40,7 +40,7 @@ clattn_status clattn_plan_create(clattn_context *context, const clattn_problem *
         *out = NULL;
         return status;
     }
-    cla_log(context, CLATTN_LOG_INFO, (*out)->description.data ? (*out)->description.data : "");
+    cla_log(&context->logger, CLATTN_LOG_INFO, (*out)->description.data ? (*out)->description.data : "");
     return CLATTN_SUCCESS;
 }
 

@@ -21,7 +21,7 @@ struct config {
     /* Keys of one chunk where few queries leave most of the device idle, a multiple of block_n; 0: keys are not split. Set by
      * cla_choose_split. */
     int chunk;
-    int merge_group, head_dim_v; /* for the launch that adds the chunks up */
+    int merge_group, merge_columns, head_dim_v; /* for the launch that adds the chunks up */
     bool scores_only;   /* the scores of a head range, for a plan whose O another engine gives. Set by cla_choose_scores */
     int classify_group; /* of the launch that looks through explicit masks first; 0: there is none */
     /* The engine's own numbers; what they mean is its affair, what they are called in kernel text too. */
@@ -36,7 +36,7 @@ struct config {
     int transposed;         /* bit 0: K's sequence axis is the contiguous one, bit 1: V's */
 };
 
-enum { CLA_MAX_CONFIGS = 20, CLA_MAX_LAUNCHES = 4 };
+enum { CLA_MAX_CONFIGS = 28, CLA_MAX_LAUNCHES = 4 };
 
 struct engine {
     const char *name;
@@ -50,6 +50,8 @@ struct engine {
 
     /* Does it serve this problem on this device? If not, `why` says so in a few words. The problem is valid. */
     bool (*serves)(const struct facts *facts, const clattn_problem *problem, char *why, size_t why_size);
+    /* Asks the operating system for what the engine's instructions need of it; NULL: nothing. Called once it is to serve. */
+    bool (*permit)(char *why, size_t why_size);
     /* Tiles that fit the device's limits, best first; at least one where it serves. Engines run at block_m != block_n,
      * which shows swapped axes, unless a vendor's instructions are best at square tiles. */
     size_t (*configs)(const struct facts *facts, const clattn_problem *problem, struct config list[CLA_MAX_CONFIGS]);
@@ -67,6 +69,9 @@ extern const struct engine *const cla_engines[];
 extern const size_t cla_engine_count;
 
 extern const struct engine cla_engine_cpu;
+extern const struct engine cla_engine_cpu_amx;
+extern const struct engine cla_engine_cpu_bf16;
+extern const struct engine cla_engine_cpu_decode;
 extern const struct engine cla_engine_nv_mma;
 extern const struct engine cla_engine_nv_wgmma;
 extern const struct engine cla_engine_reference;

@@ -165,6 +165,17 @@ bool cla_facts_has_extension(const struct facts *facts, const char *name)
     return find_word((char *)facts->extensions, name, strlen(name)) != NULL;
 }
 
+bool cla_facts_is_intel_gpu(const struct facts *facts)
+{
+    return facts->device_kind == DEVICE_GPU && facts->vendor_id == 0x8086;
+}
+
+bool cla_facts_has_large_registers(const struct facts *facts)
+{
+    return cla_facts_is_intel_gpu(facts) && strstr(facts->platform_name, "Intel(R) OpenCL") != NULL &&
+           cla_facts_has_extension(facts, "cl_intel_subgroup_matrix_multiply_accumulate");
+}
+
 static clattn_status change_word(struct facts *facts, const struct fact *fact, bool add, const char *word, size_t length,
                                  clattn_error *error)
 {

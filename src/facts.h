@@ -39,6 +39,8 @@ enum device_kind { DEVICE_CPU = 1, DEVICE_GPU = 2, DEVICE_ACCELERATOR = 3, DEVIC
     N(svm) /* CL_DEVICE_SVM_CAPABILITIES: 1 coarse-grained buffers, 2 fine-grained ones, 4 any host pointer, 8 atomics */      \
     N(nv_compute) /* 90 for sm_90; 0 elsewhere */                                                                              \
     N(host_cpu)   /* 1: a CPU device that is this very host (its CPUID speaks for the device) */                               \
+    N(x86_bf16)   /* 1: and that has AVX512-BF16 */                                                                            \
+    N(x86_amx)    /* 1: and that has AMX tiles of bf16, which the system keeps for a thread */                                 \
     S(extensions)
 
 #define CLA_FACT_STRING_SIZE 256
@@ -65,5 +67,11 @@ clattn_status cla_facts_override(struct facts *facts, const char *overrides, cla
 
 /* Whole words only: cl_khr_fp16 is not in "cl_khr_fp16_x". */
 bool cla_facts_has_extension(const struct facts *facts, const char *name);
+
+bool cla_facts_is_intel_gpu(const struct facts *facts);
+
+/* An Intel GPU with Intel's driver that gives a thread 256 registers where the build options say so: those with matrix units.
+ */
+bool cla_facts_has_large_registers(const struct facts *facts);
 
 #endif

@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 void cla_kernel_defines(const struct facts *facts, const clattn_problem *problem, const struct config *config, struct text *out)
 {
@@ -16,8 +17,11 @@ void cla_kernel_defines(const struct facts *facts, const clattn_problem *problem
                  problem->head_dim_v);
     cla_text_add(out, "#define K_TYPE %d\n#define O_TYPE %d\n#define Q_TYPE %d\n", (int)problem->k.type, (int)problem->o.type,
                  (int)problem->q.type);
+    /* Mesa's llvmpipe makes the loads of both branches where a number of the call decides (seen with 26.2). */
+    if (strstr(facts->platform_name, "rusticl"))
+        cla_text_add(out, "#define LOADS_EVERY_WAY\n");
     if (config->chunk)
-        cla_text_add(out, "#define MERGE_GROUP %d\n", config->merge_group);
+        cla_text_add(out, "#define MERGE_COLUMNS %d\n#define MERGE_GROUP %d\n", config->merge_columns, config->merge_group);
     if (config->classify_group)
         cla_text_add(out, "#define CLASSIFY_GROUP %d\n", config->classify_group);
     cla_text_add(out, "#define PREPASS %d\n", config->classify_group != 0);

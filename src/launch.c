@@ -35,6 +35,9 @@ static struct tensor_view float_view(const clattn_buffer *buffer, size_t size, i
 
 static size_t integer_size(clattn_integer type) { return type == CLATTN_INT64 ? 8 : 4; }
 
+/* Far past it, scores over softcap are too small for a float, and softcap in base two is too large for one. */
+#define LARGEST_SOFTCAP 1e30f
+
 static void set_options(const clattn_problem *p, const clattn_call *call, struct launch_args *args)
 {
     const clattn_strides *mask = &call->mask_strides, *bias = &call->bias_strides;
@@ -50,7 +53,7 @@ static void set_options(const clattn_problem *p, const clattn_call *call, struct
     args->has_slopes = p->alibi.present;
     args->has_sinks = p->sinks;
     args->has_factors = p->bias.present && p->bias.factors;
-    args->softcap = p->softcap;
+    args->softcap = p->softcap > LARGEST_SOFTCAP ? LARGEST_SOFTCAP : p->softcap;
 }
 
 static void set_sequences(const clattn_problem *p, const clattn_call *call, struct launch_args *args)
@@ -152,7 +155,9 @@ size_t cla_launch_list(const struct config *config, const struct launch_args *ar
     list[count++] = attention;
     if (config->chunk) {
         const struct launch merge = {
-            "merge", divide_up(heads * (size_t)args->seq_q * (size_t)config->head_dim_v, (size_t)config->merge_group),
+            "merge",
+            divide_up(heads * (size_t)args->seq_q * (size_t)(config->head_dim_v / config->merge_columns),
+                      (size_t)config->merge_group),
             (size_t)config->merge_group};
         list[count++] = merge;
     }

@@ -83,6 +83,10 @@ static clattn_status try_candidate(clattn_plan *plan, const struct config *confi
                                    clattn_error *error)
 {
     cl_program program;
+    if (config->engine->permit && !config->engine->permit(why, why_size)) {
+        *fits = false;
+        return CLATTN_SUCCESS;
+    }
     plan->config = *config;
     cla_source_free(&plan->source);
     TRY(cla_kernel_source(&plan->context->facts, &plan->problem, config, &plan->source, error));

@@ -160,6 +160,21 @@ void cla_remove_file(const char *folder, const char *name)
         DeleteFileW(wide);
 }
 
+void cla_touch_file(const char *folder, const char *name)
+{
+    wchar_t wide[PATH_UNITS];
+    FILETIME now;
+    if (!widen_pair(folder, name, wide))
+        return;
+    HANDLE file = CreateFileW(wide, FILE_WRITE_ATTRIBUTES, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, NULL,
+                              OPEN_EXISTING, FILE_ATTRIBUTE_NORMAL, NULL);
+    if (file == INVALID_HANDLE_VALUE)
+        return;
+    GetSystemTimeAsFileTime(&now);
+    SetFileTime(file, NULL, NULL, &now);
+    CloseHandle(file);
+}
+
 /* Tenths of microseconds since 1601. */
 static uint64_t file_time(FILETIME time) { return (uint64_t)time.dwHighDateTime << 32 | time.dwLowDateTime; }
 
@@ -332,6 +347,15 @@ void cla_remove_file(const char *folder, const char *name)
     cla_text_add(&path, "%s/%s", folder, name);
     if (!path.failed)
         unlink(path.data);
+    cla_text_free(&path);
+}
+
+void cla_touch_file(const char *folder, const char *name)
+{
+    struct text path = {0};
+    cla_text_add(&path, "%s/%s", folder, name);
+    if (!path.failed)
+        utimensat(AT_FDCWD, path.data, NULL, 0);
     cla_text_free(&path);
 }
 

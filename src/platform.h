@@ -57,6 +57,9 @@ bool cla_make_folder(const char *path);
 /* Removes a file of a folder. */
 void cla_remove_file(const char *folder, const char *name);
 
+/* Makes a file of a folder as young as one just written, where that is allowed. */
+void cla_touch_file(const char *folder, const char *name);
+
 /* Calls `visit` for each entry of a folder; `age` is the number of seconds since it was written. */
 typedef void (*cla_folder_visitor)(void *user, const char *name, uint64_t size, uint64_t age);
 void cla_visit_folder(const char *path, cla_folder_visitor visit, void *user);

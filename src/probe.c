@@ -2,6 +2,7 @@
 #include "probe.h"
 
 #include "platform.h"
+#include "processor.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -137,6 +138,8 @@ clattn_status cla_probe(cl_device_id device, const char *overrides, struct facts
     facts->host_cpu =
         facts->device_kind == DEVICE_CPU && (strstr(facts->platform_name, "Portable Computing Language") != NULL ||
                                              strstr(facts->platform_name, "Intel(R) OpenCL") != NULL);
+    facts->x86_bf16 = facts->host_cpu && (cla_processor_features() & CLA_AVX512_BF16) != 0;
+    facts->x86_amx = facts->host_cpu && (cla_processor_features() & CLA_AMX_BF16) != 0;
     TRY(cla_facts_override(facts, overrides, error));
     return cla_facts_override(facts, cla_environment("CLATTN_DEVICE_OVERRIDE"), error);
 }

@@ -25,6 +25,9 @@ void cla_program_options(const struct facts *facts, struct text *out)
     /* Its optimiser gives wrong results on float4, float8 and float16 text (seen with 21.10). */
     if (strstr(facts->platform_name, "Oclgrind"))
         cla_text_add(out, "-cl-opt-disable");
+    /* Half as many threads, none of whose sums go to memory. */
+    if (cla_facts_has_large_registers(facts))
+        cla_text_add(out, "-cl-intel-256-GRF-per-thread");
     if (more)
         cla_text_add(out, "%s%s", out->length ? " " : "", more);
 }
@@ -50,7 +53,7 @@ static clattn_status fail_build(clattn_context *context, cl_int code, const char
     cla_fail(error, CLATTN_BUILD_FAILED, "", "%s", text.data ? text.data : "clBuildProgram failed");
     if (error && error->struct_size >= sizeof *error)
         error->cl_code = code;
-    cla_log(context, CLATTN_LOG_ERROR, text.data ? text.data : "clBuildProgram failed");
+    cla_log(&context->logger, CLATTN_LOG_ERROR, text.data ? text.data : "clBuildProgram failed");
     cla_text_free(&text);
     return CLATTN_BUILD_FAILED;
 }
@@ -76,7 +79,7 @@ static clattn_status build_program(clattn_context *context, const struct source 
     } else if (code != CL_SUCCESS) {
         status = fail_build(context, code, source->kernel, options, log.data ? log.data : "", error);
     } else if (log.data) {
-        cla_log(context, CLATTN_LOG_INFO, log.data);
+        cla_log(&context->logger, CLATTN_LOG_INFO, log.data);
     }
     cla_text_free(&raw);
     cla_text_free(&log);

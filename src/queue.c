@@ -57,6 +57,9 @@ clattn_status cla_check_queue(clattn_context *context, cl_command_queue queue, c
     if (wait_count > 0 && !wait_list)
         return cla_fail(error, CLATTN_INVALID_ARGUMENT, "wait_list", "wait_list is NULL while wait_count is %u",
                         (unsigned)wait_count);
+    for (cl_uint i = 0; i < wait_count; i++) /* some drivers fall over it */
+        if (!wait_list[i])
+            return cla_fail(error, CLATTN_INVALID_ARGUMENT, "wait_list", "event %u of wait_list is NULL", (unsigned)i);
     return CLATTN_SUCCESS;
 }
 

@@ -2,19 +2,39 @@
 # SPDX-License-Identifier: Apache-2.0
 # Compiles the kernel texts of the NVIDIA engines without a GPU: clang to PTX, the changes of the second stage, then ptxas. Prints
 # registers, spills and local memory of each; fails where ptxas refuses a text or gives up what the text relies on (products that
-# run side by side, registers that move between warp-groups). Does nothing where clang or ptxas is missing.
+# run side by side, registers that move between warp-groups). A ptxas that is not installed is taken from the Python index, into a
+# folder of BUILD. Where clang is missing too, or no ptxas is to be had, nothing is compiled, with a line that says so.
 #     tools/nvidia_offline.sh BUILD [CHIP]...     BUILD holds the tests, as in build/release; chips such as sm_90a, otherwise all
 set -euo pipefail
 build=${1:?usage: tools/nvidia_offline.sh BUILD [CHIP]...}
 shift
 top=$(cd "$(dirname "$0")/.." && pwd)
 
-for program in clang ptxas; do
-    if ! command -v $program >/dev/null; then
-        echo "nvidia_offline: no $program here, NVIDIA kernels are not compiled"
-        exit 0
+# Prints the path of a ptxas.
+find_ptxas()
+{
+    local venv=$build/ptxas-12.9.86
+    if command -v ptxas; then
+        return
     fi
-done
+    if [ ! -e "$venv/ready" ]; then
+        python3 -m venv "$venv" >&2 &&
+            "$venv/bin/pip" install --quiet --disable-pip-version-check nvidia-cuda-nvcc-cu12==12.9.86 >&2 &&
+            touch "$venv/ready" || return
+    fi
+    find "$venv/lib" -name ptxas -print -quit 2>/dev/null
+}
+
+if ! command -v clang >/dev/null; then
+    echo "nvidia_offline: no clang here, NVIDIA kernels are not compiled"
+    exit 0
+fi
+ptxas=$(find_ptxas) || true
+if [ -z "$ptxas" ]; then
+    echo "nvidia_offline: no ptxas here, and none to be had from the Python index: NVIDIA kernels are not compiled"
+    exit 0
+fi
+[ -x "$ptxas" ] || chmod +x "$ptxas"
 
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
@@ -41,6 +61,7 @@ second_stage()
 }
 
 failed=0
+compiled=0
 for text in "$folder"/*.cl; do
     name=$(basename "$text" .cl)
     chip=$(echo "$name" | grep -oE 'sm_[0-9]+a?')
@@ -49,7 +70,7 @@ for text in "$folder"/*.cl; do
     fi
     to_ptx "$text" "$folder/kernel.ptx"
     second_stage "$folder/kernel.ptx" "$text" "$chip"
-    if ! ptxas -arch="$chip" -v -o "$folder/kernel.cubin" "$folder/kernel.ptx" >"$folder/log" 2>&1; then
+    if ! "$ptxas" -arch="$chip" -v -o "$folder/kernel.cubin" "$folder/kernel.ptx" >"$folder/log" 2>&1; then
         if grep -q "is not defined for option 'gpu-name'" "$folder/log"; then
             echo "$name: this ptxas does not know $chip"
             continue
@@ -57,8 +78,13 @@ for text in "$folder"/*.cl; do
         failed=1
     fi
     grep -qE 'C75[0-9]+' "$folder/log" && failed=1
+    compiled=$((compiled + 1))
     awk -v name="$name" "/Compiling entry function/ { kernel = \$7 } /spill/ { spills = \$0 }
         /Used [0-9]+ registers/ { printf \"%-32s %-12s %3d registers, %s\\n\", name, kernel, \$5, spills }" "$folder/log"
     grep -E 'error|fatal|C75[0-9]+' "$folder/log" | head -3 || true
 done
+if [ $compiled -eq 0 ]; then
+    echo "nvidia_offline: there was no text to compile"
+    exit 1
+fi
 exit $failed

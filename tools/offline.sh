@@ -103,7 +103,7 @@ build_amd()
 }
 
 # A loop ends with a jump backwards; one that holds no other is an innermost one. Older devices get private memory and spills
-# from one place, so their sum is shown as private memory there.
+# from one place: up to 128 bytes a work-item, less than any array of the kernels, are counted as spills.
 read_intel()
 {
     local file name
@@ -119,7 +119,7 @@ read_intel()
                 if (here && /slm_size:/) { group = $2 }
                 if (here && /usage:/) { usage = $2 }
                 if (here && / size:/ && usage) {
-                    if (usage == "spill_fill_space") { spilled = $2 / simd } else { private += usage == "private_space" ? $2 : $2 / simd }
+                    if (usage == "spill_fill_space" || (usage == "single_space" && $2 <= 128 * simd)) { spilled = $2 / simd } else { private += usage == "private_space" ? $2 : $2 / simd }
                     usage = ""
                 }
                 next
@@ -148,7 +148,7 @@ build_intel()
     rm -rf "$out"
     mkdir -p "$out/text"
     LD_LIBRARY_PATH=$library_path "$ocloc" compile -q -file "$2" -device "$1" -output kernel -out_dir "$out" --format zebin \
-        -options "-cl-std=CL1.2" &&
+        -options "-cl-std=CL1.2 $(cat "$(dirname "$2")/options")" &&
         LD_LIBRARY_PATH=$library_path "$ocloc" disasm -file "$out"/kernel*.bin -device "$1" -dump "$out/text" >&2 &&
         read_intel "$out/text"
 }

@@ -16,17 +16,21 @@ ci_packages="
     g++ clang clang-format doxygen
     python3 python3-venv
     oclgrind clang-15 rocm-device-libs
+    gcc-mingw-w64-x86-64-posix
 "
+# Not everywhere to be had; without them a part of the checks is left out, and says so.
+ci_extras="wine wine64"
 
 say()
 {
     printf '%s\n' "setup: $*" >&2
 }
 
+extras=""
 list_only=no
 for argument in "$@"; do
     case $argument in
-    --ci) packages="$packages $ci_packages" ;;
+    --ci) packages="$packages $ci_packages" extras=$ci_extras ;;
     --list) list_only=yes ;;
     *)
         say "unknown argument '$argument'; known are --ci and --list"
@@ -37,7 +41,7 @@ done
 
 if [ $list_only = yes ]; then
     # shellcheck disable=SC2086 # the list is meant to be split
-    printf '%s\n' $packages
+    printf '%s\n' $packages $extras
     exit 0
 fi
 
@@ -47,27 +51,44 @@ if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
     exit 0
 fi
 
-missing=""
-for package in $packages; do
-    state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
-    [ "$state" = installed ] || missing="$missing $package"
-done
-[ -n "$missing" ] || exit 0
+# missing_of PACKAGE...: those that are not installed
+missing_of()
+{
+    for package in "$@"; do
+        state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
+        [ "$state" = installed ] || printf ' %s' "$package"
+    done
+}
+
+# shellcheck disable=SC2086
+missing=$(missing_of $packages)
+# shellcheck disable=SC2086
+missing_extras=$(missing_of $extras)
+[ -n "$missing$missing_extras" ] || exit 0
 
 as_root=""
 if [ "$(id -u)" -ne 0 ]; then
     if ! command -v sudo >/dev/null; then
-        say "these packages are missing and need root:$missing"
-        say "as root, run: apt-get update && apt-get install --no-install-recommends$missing"
-        exit 1
+        say "these packages are missing and need root:$missing$missing_extras"
+        say "as root, run: apt-get update && apt-get install --no-install-recommends$missing$missing_extras"
+        [ -z "$missing" ] && exit 0 || exit 1
     fi
     as_root=sudo
 fi
 
-say "installing$missing"
+install()
+{
+    say "installing $*"
+    $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "$@" >&2
+}
+
 $as_root apt-get update -q >&2 || say "apt-get update failed; going on with the package lists that are there"
 # shellcheck disable=SC2086
-if ! $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $missing >&2; then
+if [ -n "$missing" ] && ! install $missing; then
     say "apt-get could not install them; on Ubuntu some are in 'universe': add-apt-repository universe"
     exit 1
+fi
+# shellcheck disable=SC2086
+if [ -n "$missing_extras" ] && ! install $missing_extras; then
+    say "going on without$missing_extras"
 fi

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Cross-builds library, program and unit tests for Windows with MinGW-w64, and runs the unit tests under Wine.
 #     tools/windows.sh
-# Where apt offers no MinGW-w64, no Wine, or no sources of cmocka and cJSON (which it has no Windows packages of), the part that
-# needs it is left out, with a line that says so. Build folder: build/windows.
+# Needs MinGW-w64, which tools/setup.sh --ci installs. Where there is no Wine, or apt has no sources of cmocka and cJSON (which it
+# has no Windows packages of), the part that needs them is left out, with a line that says so. Build folder: build/windows.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -14,12 +14,6 @@ mkdir -p "$deps/include" "$deps/lib" "$root/sources"
 say()
 {
     printf 'windows: %s\n' "$*"
-}
-
-install_packages()
-{
-    [ "$(id -u)" -eq 0 ] || return 1
-    DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "$@" >"$root/apt.log" 2>&1
 }
 
 # The system's own package sources, asked for source packages, without touching its lists.
@@ -69,9 +63,9 @@ build_dependencies()
         -DHAVE_MALLOC_H -DHAVE_IO_H -DHAVE_TIME_H -DHAVE_SNPRINTF -DHAVE_VSNPRINTF -DHAVE_STRSIGNAL=0 -w
 }
 
-if ! command -v x86_64-w64-mingw32-gcc >/dev/null && ! install_packages gcc-mingw-w64-x86-64-posix; then
-    say "not built: no MinGW-w64 compiler here, and none to be installed"
-    exit 0
+if ! command -v x86_64-w64-mingw32-gcc >/dev/null; then
+    say "no MinGW-w64 compiler here; tools/setup.sh --ci installs it"
+    exit 1
 fi
 
 # Of the system's headers only these, which are the same everywhere.
@@ -98,8 +92,8 @@ cmake --build "$root/dll"
 say "library, DLL$([ $extras = OFF ] || echo ", program and unit tests") built"
 
 [ $extras = ON ] || exit 0
-if ! command -v wine64 >/dev/null && ! command -v wine >/dev/null && ! install_packages wine wine64; then
-    say "unit tests not run: no Wine here, and none to be installed"
+if ! command -v wine64 >/dev/null && ! command -v wine >/dev/null; then
+    say "unit tests not run: no Wine here"
     exit 0
 fi
 export WINEPREFIX="$root/wine" WINEDEBUG=-all WINEDLLOVERRIDES="mscoree,mshtml="

@@ -30,6 +30,7 @@
 #define S_SET(e, r, c, x) (e)->s[(c)*VECTORS + (r)] = (x)
 #define O_GET(e, r, c) (e)->o[(c)*VECTORS + (r)]
 #define O_SET(e, r, c, x) (e)->o[(c)*VECTORS + (r)] = (x)
+#define O_AT(c, r) ((c)*VECTORS + (r))
 #define ENGINE_ROW(e, r) (LANE_NUMBERS + (r)*LANES)
 #define ENGINE_S_COL(e, c) (c)
 #define ENGINE_O_COL(e, c) (c)
@@ -66,6 +67,32 @@ typedef struct {
 } engine;
 
 #include "cl/engines/cpu_vector.cl"
+
+/* Q of the tile, transposed. Rows past the last one repeat it; they are not stored. */
+FN void cpu_load_q(engine *e, const tile *t, const launch_args *a, __global const void *q)
+{
+    ROLLED for (int j = 0; j < VECTORS; j++)
+    {
+        long at[LANES];
+        ROLLED for (int i = 0; i < LANES; i++) { at[i] = tile_row_offset(t, a->q, min(t->row0 + j * LANES + i, t->rows - 1)); }
+        int d = 0;
+        if (a->q.dim == 1) {
+            for (; d + LANES <= HEAD_DIM; d += LANES) {
+                elem x[LANES];
+                ROLLED for (int i = 0; i < LANES; i++) { x[i] = LOAD_Q_VECTOR(q, at[i] + d); }
+                transpose_vectors(x);
+                ROLLED for (int i = 0; i < LANES; i++) { e->q[(d + i) * VECTORS + j] = x[i]; }
+            }
+        }
+        ROLLED for (; d < HEAD_DIM; d++)
+        {
+            ROLLED for (int i = 0; i < LANES; i++)
+            {
+                ((float *)e->q)[(d * VECTORS + j) * LANES + i] = LOAD_Q(q, at[i] + d * a->q.dim);
+            }
+        }
+    }
+}
 
 #define FAR_BYTES (1 << 20)
 

@@ -4,25 +4,6 @@
  * KEYS rows read side by side hide their order from the hardware's prefetcher. Where K and V come from afar, rows of the next
  * product are asked for here; where they stay in the cache, asking costs 3%.
  */
-#if defined(HAS_PREFETCH) && defined(__has_builtin)
-#if __has_builtin(__builtin_prefetch)
-#define PREFETCH(p) __builtin_prefetch((const void *)(size_t)(p), 0, 2)
-#endif
-#endif
-#ifndef PREFETCH
-#define PREFETCH(p) (void)(p)
-#endif
-
-/* Elements of one cache line on nearly all CPUs; a wrong guess costs time only. */
-#define LINE_FLOATS 16
-
-FN void cpu_prefetch_row(__global const float *row, const int width)
-{
-    for (int d = 0; d < width; d += LINE_FLOATS) {
-        PREFETCH(row + d);
-    }
-}
-
 /* Makes k[] point at keys c ... c + KEYS - 1 of the tile that begins at key0 (past the last one, at that one again: such scores
  * are never looked at). Returns the step from one element of a key to the next. */
 FN long cpu_take_keys(engine *e, __global const float **k, int key0, int c)
@@ -32,7 +13,7 @@ FN long cpu_take_keys(engine *e, __global const float **k, int key0, int c)
     if (e->far) {
         __global const float *v = (__global const float *)e->v + e->v_row0 + (key0 + c) * e->v_seq;
         for (int i = 0; i < KEYS; i++) {
-            cpu_prefetch_row(v, HEAD_DIM_V);
+            prefetch_row((__global const char *)v, HEAD_DIM_V * 4);
             v += e->v_seq;
         }
     }
@@ -49,7 +30,7 @@ FN void cpu_add_values(engine *e, int key0, int begin, int end, const elem *alph
         UNROLL for (int i = 0; i < COLUMNS; i++) { v[i] = first + (d + i) * e->v_dim; }
         if (e->far) {
             for (int i = 0; i < BLOCK_N * COLUMNS / HEAD_DIM_V; i++) {
-                cpu_prefetch_row(next, HEAD_DIM);
+                prefetch_row((__global const char *)next, HEAD_DIM * 4);
                 next += e->k_seq;
             }
         }

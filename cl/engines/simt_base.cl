@@ -29,7 +29,11 @@ FN float exp2_ptx(float x)
 #define UNROLL_BANDS
 #else
 #define UNROLL_REGISTERS UNROLL
+#ifdef FEW_REGISTERS
+#define UNROLL_STEPS _Pragma("unroll 1")
+#else
 #define UNROLL_STEPS _Pragma("unroll 8")
+#endif
 #define UNROLL_LOADS _Pragma("unroll 8")
 #define ROLLED _Pragma("unroll 1")
 /* Loads through registers need several on their way at once, copies past them do not. */

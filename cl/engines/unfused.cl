@@ -53,21 +53,16 @@
 #define ACC_ROW(i, item) TILE_ROW((i) / (STEPS_N * ROWS * VECTORS), (i) / VECTORS % ROWS, item)
 #define ACC_COL(i, item) (TILE_ELEM((i) / (ROWS * VECTORS) % STEPS_N, (i) % VECTORS, item) * LANES)
 
-/* Column number in each lane of an elem. */
 #if LANES == 1
-#define LANE_NUMBERS 0
 #define STORE_ELEM(x, p) *(p) = (x)
 #define LOAD_ELEM(p) (*(p))
 #elif LANES == 4
-#define LANE_NUMBERS ((int4)(0, 1, 2, 3))
 #define STORE_ELEM(x, p) vstore4(x, 0, p)
 #define LOAD_ELEM(p) vload4(0, p)
 #elif LANES == 8
-#define LANE_NUMBERS ((int8)(0, 1, 2, 3, 4, 5, 6, 7))
 #define STORE_ELEM(x, p) vstore8(x, 0, p)
 #define LOAD_ELEM(p) vload8(0, p)
 #else
-#define LANE_NUMBERS ((int16)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15))
 #define STORE_ELEM(x, p) vstore16(x, 0, p)
 #define LOAD_ELEM(p) vload16(0, p)
 #endif

@@ -1,36 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0
  * cpu: a lane is a query, a work-item a tile of whole vectors of them. For CPU devices, where local memory is plain memory and
  * work-items that share it only wait for each other. */
-#include "../engine.h"
+#include "cpu.h"
 
 #include <string.h>
 
 enum { MAX_HEAD_DIM = 1024 };
 
-static bool serves(const struct facts *facts, const clattn_problem *problem, char *why, size_t why_size)
+bool cla_cpu_is_known(const struct facts *facts, char *why, size_t why_size)
 {
     if (facts->device_kind != DEVICE_CPU)
         return cla_decline(why, why_size, "for CPU devices only");
     /* It gives wrong numbers for vectors in structures and arrays. */
     if (strstr(facts->platform_name, "Oclgrind"))
         return cla_decline(why, why_size, "this simulator mistranslates vector code");
+    return true;
+}
+
+static bool serves(const struct facts *facts, const clattn_problem *problem, char *why, size_t why_size)
+{
+    if (!cla_cpu_is_known(facts, why, why_size))
+        return false;
     if (problem->head_dim_qk > MAX_HEAD_DIM || problem->head_dim_v > MAX_HEAD_DIM)
         return cla_decline(why, why_size, "head sizes over %d do not fit a work-item's private memory", MAX_HEAD_DIM);
     return true;
 }
 
-static int lanes(const struct facts *facts) { return facts->vector_width >= 16 ? 16 : facts->vector_width >= 8 ? 8 : 4; }
+int cla_cpu_lanes(const struct facts *facts) { return facts->vector_width >= 16 ? 16 : facts->vector_width >= 8 ? 8 : 4; }
 
-/* Vectors of rows in a tile. Each loaded key serves all of them, so more is better as long as their sums stay in registers (16
- * with 8 lanes, 32 elsewhere) and Q and O in the cache; fewer where few rows would leave lanes idle, or few tiles would leave
- * cores idle. */
-static int vectors(const struct facts *facts, const clattn_problem *problem)
+int cla_cpu_vectors(const struct facts *facts, const clattn_problem *problem, int most, int least)
 {
-    const bool large = problem->head_dim_qk > 256 || problem->head_dim_v > 256;
     const int64_t group = problem->heads_kv > 0 ? problem->heads_q / problem->heads_kv : 1;
-    int count = lanes(facts) == 8 || large ? 2 : 4;
-    for (; count > 1; count /= 2) {
-        const int64_t rows = (int64_t)lanes(facts) * count;
+    int count = most;
+    for (; count > least; count /= 2) {
+        const int64_t rows = (int64_t)cla_cpu_lanes(facts) * count;
         const int64_t tiles = problem->seq_q < rows ? problem->heads_kv * ((problem->seq_q * group + rows - 1) / rows)
                                                     : problem->heads_q * ((problem->seq_q + rows - 1) / rows);
         const bool half_empty = problem->seq_q * group <= rows / 2;
@@ -38,6 +41,31 @@ static int vectors(const struct facts *facts, const clattn_problem *problem)
             break;
     }
     return count;
+}
+
+enum { MAX_PAIRS_HEAD_DIM = 512 };
+
+bool cla_cpu_serves_pairs(const struct facts *facts, const clattn_problem *problem, char *why, size_t why_size)
+{
+    if (!cla_cpu_is_known(facts, why, why_size))
+        return false;
+    if (problem->q.type != CLATTN_BF16 || problem->k.type != CLATTN_BF16 || problem->v.type != CLATTN_BF16)
+        return cla_decline(why, why_size, "needs Q, K and V all bf16");
+    if (!strstr(facts->platform_name, "Portable Computing Language"))
+        return cla_decline(why, why_size, "this compiler does not take inline assembly");
+    if (problem->head_dim_qk > MAX_PAIRS_HEAD_DIM || problem->head_dim_v > MAX_PAIRS_HEAD_DIM)
+        return cla_decline(why, why_size, "head sizes over %d", MAX_PAIRS_HEAD_DIM);
+    if (problem->k.stride_dim != 1 || problem->v.stride_dim != 1)
+        return cla_decline(why, why_size, "needs the elements of a row of K and of V side by side");
+    return true;
+}
+
+/* Each loaded key serves all vectors of rows, so more is better as long as their sums stay in registers (16 with 8 lanes, 32
+ * elsewhere) and Q and O in the cache. */
+static int vectors(const struct facts *facts, const clattn_problem *problem)
+{
+    const bool large = problem->head_dim_qk > 256 || problem->head_dim_v > 256;
+    return cla_cpu_vectors(facts, problem, cla_cpu_lanes(facts) == 8 || large ? 2 : 4, 1);
 }
 
 /* Multiples of 6 and 8 keys. Scores share the nearest cache with Q and O; with one vector of rows, memory sets the pace, and
@@ -51,7 +79,7 @@ static size_t configs(const struct facts *facts, const clattn_problem *problem, 
 {
     const int count = vectors(facts, problem);
     const struct config config = {.engine = &cla_engine_cpu,
-                                  .block_m = lanes(facts) * count,
+                                  .block_m = cla_cpu_lanes(facts) * count,
                                   .block_n = keys_of_tile(problem, count),
                                   .work_group = 1,
                                   .team = 1,
@@ -75,9 +103,7 @@ static int products(const struct config *config)
     return config->rows_per_item == 4 || (lanes == 8 && config->rows_per_item == 2) ? 6 : 8;
 }
 
-/* The compiler's own prefetch: compilers that go by way of SPIR-V know the builtin as well, and then end the process over it.
- */
-static bool has_prefetch(const struct facts *facts)
+bool cla_cpu_has_prefetch(const struct facts *facts)
 {
     return strstr(facts->platform_name, "Portable Computing Language") || strstr(facts->platform_name, "Intel");
 }
@@ -87,7 +113,7 @@ static void defines(const struct facts *facts, const clattn_problem *problem, co
     const bool in_place = reads_in_place(problem);
     const int keys = products(config), lanes = config->block_m / config->rows_per_item;
     cla_text_add(out, "#define COLUMNS %d\n", in_place ? keys : keys == 8 && lanes >= 8 ? 8 : 4);
-    if (has_prefetch(facts))
+    if (cla_cpu_has_prefetch(facts))
         cla_text_add(out, "#define HAS_PREFETCH\n");
     cla_text_add(out, "#define KEYS %d\n#define KV_IN_PLACE %d\n", keys, in_place);
     cla_text_add(out, "#define LANES %d\n#define PAIR_TILES\n#define TRIMS_KEYS\n#define VECTORS %d\n", lanes,

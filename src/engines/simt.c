@@ -35,6 +35,13 @@ static const struct shape shapes[] = {
     {32, 8, 4, 1},   /*  16 x   8 */
 };
 
+/* Few sums a work-item, however large the head. */
+static const struct shape narrow_shapes[] = {
+    {512, 32, 4, 1}, /*  64 x  32 */
+    {128, 32, 4, 1}, /*  16 x  32 */
+    {256, 64, 4, 1}, /*  16 x  64 */
+};
+
 /* What of Q, K and V lies in local memory, in the order in which it is tried. depth 0: all of head_dim. */
 struct residence {
     int q_resident, slots, depth;
@@ -201,12 +208,14 @@ static struct config few_config(const struct facts *facts, const clattn_problem 
     return config;
 }
 
-/* Rows of a K/V head: 1, 2, 4 or 8 at a time. Returns how many tiles were listed. */
+/* Rows of a K/V head: 1, 2, 4 or 8 at a time. Not for Intel's GPUs, whose compiler would keep nothing in registers. Returns how
+ * many tiles were listed. */
 static size_t few_configs(const struct facts *facts, const clattn_problem *problem, uint64_t items, struct config *list)
 {
     const bool wide = problem->head_dim_qk > 128 || problem->head_dim_v > 128;
     const int most = wide && (problem->k.type == CLATTN_FP32 || problem->v.type == CLATTN_FP32) ? 4 : 8;
-    if (problem->head_dim_qk > FEW_MAX_DIM || problem->head_dim_v > FEW_MAX_DIM || rows_of_group(problem) > FEW_MAX_ROWS)
+    if (cla_facts_is_intel_gpu(facts) || problem->head_dim_qk > FEW_MAX_DIM || problem->head_dim_v > FEW_MAX_DIM ||
+        rows_of_group(problem) > FEW_MAX_ROWS)
         return 0;
     int rows = 1;
     while (rows < most && rows < rows_of_group(problem))
@@ -222,12 +231,23 @@ static size_t few_configs(const struct facts *facts, const clattn_problem *probl
 
 enum { MAX_ACCUMULATORS = 128 };
 
+/* Above 0: the compiler does not keep the sums of a work-item in registers beside everything else. Intel's gives all of them up
+ * at once, for memory, where a few do not fit, or where options make the loop over columns too long to be unrolled
+ * (docs/portability.md); of tiles that it treats so, those with many sums are the worst. */
+static int spills(const struct facts *facts, const clattn_problem *problem, const struct config *config)
+{
+    const int floats = config->rows_per_item * (o_cols(problem, config) + config->cols_per_item);
+    /* The numbers of one product: of many columns eight are read at once. */
+    const int cols = o_cols(problem, config), read = config->rows_per_item + (cols % 8 == 0 ? 8 : cols);
+    if (!cla_facts_is_intel_gpu(facts))
+        return floats + read > (facts->nv_compute ? 176 : 112) ? 4 : 0;
+    const bool rolled = cla_problem_alters_scores(problem) && config->cols_per_item > 1;
+    return floats > 96 ? 6 : rolled || floats > (cla_facts_has_large_registers(facts) ? 34 : 20) ? 4 : 0;
+}
+
 /* Higher is worse; shapes of equal rank keep the order of the table. */
 static int rank(const struct facts *facts, const clattn_problem *problem, const struct config *config)
 {
-    /* Sums, and the numbers of one product: of many columns eight are read at once. */
-    const int cols = o_cols(problem, config), read = config->rows_per_item + (cols % 8 == 0 ? 8 : cols);
-    const bool spills = config->rows_per_item * (cols + config->cols_per_item) + read > (facts->nv_compute ? 176 : 112);
     /* A lone group waits for itself; one that is small too leaves most of a compute unit idle. */
     const bool alone =
         config->local_bytes > facts->local_mem_static / 2 && (config->work_group < 256 || !copies_by_itself(facts));
@@ -239,19 +259,20 @@ static int rank(const struct facts *facts, const clattn_problem *problem, const 
     const bool empty = config->block_m >= 2 * rows_of_group(problem);
     const bool waits = config->slots == 1 && copies_by_itself(facts);
     const bool wastes = problem->causal && config->block_m < config->block_n;
-    return (spills ? 4 : 0) + (small ? 3 : 0) + (alone || waits || starves || empty ? 2 : 0) + (wastes ? 1 : 0);
+    return spills(facts, problem, config) + (small ? 3 : 0) + (alone || waits || starves || empty ? 2 : 0) + (wastes ? 1 : 0);
 }
 
 static size_t configs(const struct facts *facts, const clattn_problem *problem, struct config list[CLA_MAX_CONFIGS])
 {
     const uint64_t items = facts->max_work_group < facts->max_work_item_0 ? facts->max_work_group : facts->max_work_item_0;
     int ranks[CLA_MAX_CONFIGS];
-    size_t count = few_configs(facts, problem, items, list);
-    const size_t few = count;
+    const size_t usual = sizeof shapes / sizeof *shapes, narrow = sizeof narrow_shapes / sizeof *narrow_shapes;
+    const size_t last = usual + (cla_facts_is_intel_gpu(facts) ? narrow : 0), few = few_configs(facts, problem, items, list);
+    size_t count = few;
     for (size_t i = 0; i < few; i++)
         find_vectors(problem, &list[i]);
-    for (size_t i = 0; i < sizeof shapes / sizeof *shapes && count < CLA_MAX_CONFIGS; i++) {
-        const struct shape *const s = &shapes[i];
+    for (size_t i = 0; i < last && count < CLA_MAX_CONFIGS; i++) {
+        const struct shape *const s = i < usual ? &shapes[i] : &narrow_shapes[i - usual];
         struct config config = {.engine = &cla_engine_simt,
                                 .block_m = s->work_group / s->items_x * s->rows,
                                 .block_n = s->items_x * s->cols,
@@ -304,6 +325,8 @@ static void defines(const struct facts *facts, const clattn_problem *problem, co
     if (facts->device_kind == DEVICE_CPU)
         cla_text_add(out, "#define KEEP_LOOPS\n");
     cla_text_add(out, "#define K_ALONG_KEYS %d\n#define K_BY_FOUR %d\n", config->transposed & 1, config->vector_k == 4);
+    if (cla_facts_is_intel_gpu(facts) && !cla_facts_has_large_registers(facts))
+        cla_text_add(out, "#define FEW_REGISTERS\n");
     cla_text_add(out, "#define LOCAL_BYTES %zu\n", config->local_bytes);
     if (facts->nv_compute)
         cla_text_add(out, "#define NVIDIA_PTX %" PRIu64 "\n", facts->nv_compute);

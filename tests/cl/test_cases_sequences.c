@@ -42,6 +42,7 @@ static void worked_examples(void **state)
         {"q1 k2 d8 offsets causal", {5.0f, 10.0f}, 1, {7.5}},
         {"q1 k2 d8 offsets=int64 causal", {5.0f, 10.0f}, -1, {0.0}},
         {"q1 k2 d8 alibi", {0.0f, 1.0f}, 0, {0.26894}},
+        {"q1 k2 d8 mask=k", {0.0f, 1.0f}, 0, {0.0}},
         {"b2 q2 k2 d8 packed causal", {1.0f, 2.0f, 3.0f}, 0, {1.0, 2.0, 2.5}},
         {"b2 q2 k2 d8 packed=int64 causal=bottom-right", {1.0f, 2.0f, 3.0f}, 0, {1.0, 2.0, 2.5}},
     };
@@ -51,6 +52,9 @@ static void worked_examples(void **state)
             struct attend a;
             attend_begin(&a, rows[i].shape);
             attend_fill(&a.data.alibi, 1.0f);
+            for (int64_t j = 0; j < a.data.mask.size[3]; j++) {
+                trial_set(&a.data.mask, 0, 0, 0, j, j == 0 ? 1.0f : 0.0f);
+            }
             set_starts(&a.data.q_starts, starts);
             set_starts(&a.data.kv_starts, starts);
             set_starts(&a.data.kv_lengths, &rows[i].number);

@@ -193,7 +193,7 @@ static void case_R074_engines_from_the_environment(void **state)
     struct trial_result result;
     bench_context_open(&own, NULL);
     assert_ok(trial_parse("q20 k30 d40 fp16", &trial, &error), &error);
-    setenv("CLATTN_AVOID", "simt,cpu,cpu_bf16", 1);
+    setenv("CLATTN_AVOID", "simt,cpu,cpu_amx,cpu_bf16,cpu_decode", 1);
     trial_run_engine(own.context, own.queue, NULL, &trial, &result);
     unsetenv("CLATTN_AVOID");
     assert_true(result.ok);

@@ -178,6 +178,33 @@ static void wrong_kinds_of_memory(void **state)
     clReleaseMemObject(writable);
 }
 
+static void wait_lists(void **state)
+{
+    (void)state;
+    const cl_event none[2] = {NULL, NULL};
+    const clattn_call call = buffers_call(&buffers, plan);
+    assert_refused(clattn_enqueue(plan, bench.queue, &call, 2, none, NULL, &error), CLATTN_INVALID_ARGUMENT, &error,
+                   "wait_list");
+    assert_refused(clattn_enqueue(plan, bench.queue, &call, 2, NULL, NULL, &error), CLATTN_INVALID_ARGUMENT, &error,
+                   "wait_list");
+    assert_true(buffers_untouched(&buffers, bench.queue));
+}
+
+/* What waits fails with what it waits for; the queue, the plan and the context are as good as before. */
+static void a_failed_event(void **state)
+{
+    (void)state;
+    cl_int code;
+    cl_event event = NULL, failing = clCreateUserEvent(clattn_context_cl(bench.context), &code);
+    assert_int_equal(code, CL_SUCCESS);
+    const clattn_call call = buffers_call(&buffers, plan);
+    assert_ok(clattn_enqueue(plan, bench.queue, &call, 1, &failing, &event, &error), &error);
+    assert_int_equal(clSetUserEventStatus(failing, -5), CL_SUCCESS);
+    assert_int_not_equal(clWaitForEvents(1, &event), CL_SUCCESS);
+    clReleaseEvent(event);
+    clReleaseEvent(failing);
+}
+
 static void images_are_no_buffers(void **state)
 {
     (void)state;
@@ -335,6 +362,21 @@ static void short_texts(void **state)
     assert_string_equal(text, "");
 }
 
+/* Numbers at the ends of their range that are still numbers: fp32 holds neither their quotients nor their products. */
+static void extreme_factors(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"softcap=3e38", "softcap=1e-45", "scale=3e38", "scale=-3e38 softcap=5", "scale=1e-45"};
+    FOR_EACH_ENGINE(engine)
+    {
+        for (size_t i = 0; i < COUNT_OF(words); i++) {
+            char shape[128];
+            snprintf(shape, sizeof shape, "hq2 hkv1 q9 k70 d8 dv12 lse mask=qk seed=7 %s", words[i]);
+            attend_check(engine, shape);
+        }
+    }
+}
+
 /* The library is as good as before. */
 static void and_still_works(void **state)
 {
@@ -356,8 +398,11 @@ int main(void)
         TEST(sub_buffers),
         TEST(images_are_no_buffers),
         TEST(merges),
+        TEST(wait_lists),
+        TEST(a_failed_event),
         TEST(shapes),
         TEST(short_texts),
+        TEST(extreme_factors),
         TEST(and_still_works),
     };
     return cmocka_run_group_tests(tests, bench_open, bench_close);

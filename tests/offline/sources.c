@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The kernel texts that the library would build on a device of which there is only a file of facts, for compilers that need no
- * device: offline_sources FACTS FOLDER. Writes FOLDER/ENGINE-NUMBER.cl and prints a line a file: its name, whether it is what
- * the library tries first, shape, tile, separated by tabs. */
+ * device: offline_sources FACTS FOLDER. Writes FOLDER/ENGINE-NUMBER.cl and FOLDER/options, the build options, and
+ * prints a line a file: its name, whether it is what the library tries first, shape, tile, separated by tabs. */
 #include "choose.h"
+#include "context.h"
 #include "files.h"
 #include "kernel_text.h"
 #include "layout.h"
@@ -138,6 +139,17 @@ static int write_variant(const struct facts *facts, const struct variant *varian
     return code;
 }
 
+static int write_options(const struct facts *facts, const char *folder)
+{
+    struct text options = {0};
+    cla_program_options(facts, &options);
+    char *path = path_join(folder, "options");
+    const bool ok = path && file_write(path, options.data ? options.data : "");
+    free(path);
+    cla_text_free(&options);
+    return ok ? 0 : fail(folder, "the options cannot be written");
+}
+
 int main(int argc, char **argv)
 {
     struct written written = {0};
@@ -150,6 +162,8 @@ int main(int argc, char **argv)
     char *text = file_read(argv[1]);
     if (!text || cla_facts_parse(text, &facts, &error) != CLATTN_SUCCESS)
         code = fail(argv[1], text ? error.message : "cannot be read");
+    if (code == 0)
+        code = write_options(&facts, argv[2]);
     for (size_t e = 0; e < sizeof engines / sizeof *engines && code == 0; e++)
         for (size_t v = 0; v < sizeof variants / sizeof *variants && code == 0; v++)
             if (variants[v].all_tiles || strcmp(engines[e], "unfused") != 0)

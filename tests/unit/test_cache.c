@@ -147,6 +147,27 @@ static void the_folder_is_kept_in_order(void **state)
     assert_true(holds(&key, "1"));
 }
 
+/* What was used since it was written stays; its neighbour, written later, goes. */
+static void a_used_entry_is_young_again(void **state)
+{
+    (void)state;
+    const struct cache_key used = key_of("", "used"), unused = key_of("", "unused"), added = key_of("", "added");
+    char used_name[CLA_CACHE_NAME_SIZE], unused_name[CLA_CACHE_NAME_SIZE];
+    cla_cache_name(&used, used_name);
+    cla_cache_name(&unused, unused_name);
+    cla_cache_store(&cache, &used, "1", 1);
+    char *path = path_join(cache.folder.data, used_name);
+    const struct utimbuf old = {time(NULL) - 90, time(NULL) - 90};
+    assert_int_equal(utime(path, &old), 0);
+    free(path);
+    plant(unused_name, (off_t)510 << 20, 60);
+    assert_true(holds(&used, "1"));
+    plant("00000000000000000000000000000001.clb", (off_t)100 << 20, 0);
+    cla_cache_store(&cache, &added, "1", 1);
+    assert_false(is_there(unused_name));
+    assert_true(is_there(used_name));
+}
+
 /* ------------------------------------------------------------------------------------------------------ many at once */
 
 enum { PROCESSES = 16, THREADS = 8, ENTRIES = 4, ROUNDS = 60, CONTENT = 20000 };
@@ -250,11 +271,9 @@ static void many_processes_share_a_folder_and_some_are_killed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_ROOT(entries_come_back_by_their_key),
-        WITH_ROOT(another_entry_in_its_place_is_refused),
-        WITH_ROOT(without_a_store_nothing_happens),
-        WITH_ROOT(the_folder_is_kept_in_order),
-        WITH_ROOT(many_processes_share_a_folder_and_some_are_killed),
+        WITH_ROOT(entries_come_back_by_their_key),  WITH_ROOT(another_entry_in_its_place_is_refused),
+        WITH_ROOT(without_a_store_nothing_happens), WITH_ROOT(the_folder_is_kept_in_order),
+        WITH_ROOT(a_used_entry_is_young_again),     WITH_ROOT(many_processes_share_a_folder_and_some_are_killed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -181,6 +181,51 @@ static void gpus_get_the_fast_path(void **state)
     assert_true(seen >= 30);
 }
 
+/* Tiles whose sums Intel's compiler keeps in registers, by what tools/offline.sh shows. */
+static void intel_gpus_get_tiles_of_few_sums(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *device, *shape;
+        int block_m, block_n, cols;
+    } rows[] = {
+        {"intel-arc-a770.facts", "h8 q2048 k2048 d64", 64, 32, 2},
+        {"intel-arc-a770.facts", "h8 q2048 k2048 d128", 32, 64, 2},
+        {"intel-arc-a770.facts", "h8 q2048 k2048 d256", 16, 64, 1},
+        {"intel-arc-a770.facts", "h8 q2048 k2048 d128 softcap=30", 64, 32, 1},
+        {"intel-uhd-770.facts", "h8 q2048 k2048 d64", 32, 64, 2},
+        {"intel-uhd-770.facts", "h8 q2048 k2048 d128", 64, 32, 1},
+        {"intel-uhd-630.facts", "h8 q2048 k2048 d128", 16, 64, 1},
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct facts facts;
+        struct candidates candidates;
+        read_device(rows[i].device, &facts);
+        const clattn_problem problem = shape(rows[i].shape);
+        assert_ok(cla_choose(&facts, &problem, "simt", NULL, &candidates, &error), &error);
+        const struct config *const first = &candidates.list[0];
+        if (first->block_m != rows[i].block_m || first->block_n != rows[i].block_n || first->cols_per_item != rows[i].cols) {
+            fail_msg("%s, \"%s\": %d x %d, %d columns an item", rows[i].device, rows[i].shape, first->block_m, first->block_n,
+                     first->cols_per_item);
+        }
+        cla_text_free(&candidates.declined);
+    }
+}
+
+/* The build option is one of Intel's own compiler, not of whoever drives such a GPU. */
+static void large_registers_are_asked_of_intels_compiler(void **state)
+{
+    (void)state;
+    struct facts facts;
+    read_device("intel-uhd-770.facts", &facts);
+    assert_true(cla_facts_is_intel_gpu(&facts));
+    assert_false(cla_facts_has_large_registers(&facts));
+    read_device("intel-arc-a770.facts", &facts);
+    assert_true(cla_facts_has_large_registers(&facts));
+    strcpy(facts.platform_name, "rusticl");
+    assert_false(cla_facts_has_large_registers(&facts));
+}
+
 static void causal_ranks_tall_tiles_first(void **state)
 {
     (void)state;
@@ -473,6 +518,8 @@ int main(void)
         cmocka_unit_test(every_device_gets_a_working_tile),
         cmocka_unit_test(every_engine_alone_fits_where_it_serves),
         cmocka_unit_test(gpus_get_the_fast_path),
+        cmocka_unit_test(intel_gpus_get_tiles_of_few_sums),
+        cmocka_unit_test(large_registers_are_asked_of_intels_compiler),
         cmocka_unit_test(causal_ranks_tall_tiles_first),
         cmocka_unit_test(case_R078_small_devices),
         cmocka_unit_test(the_general_rule_refuses),

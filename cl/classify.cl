@@ -6,6 +6,23 @@
  *        class of (batch, head, row block, key block) at classes + batch*class_batch + head*class_head + row block*key_blocks +
  * key block
  */
+#if BLOCK_N % 16 == 0
+/* A whole tile of a mask whose keys lie side by side, 16 bytes at a time. */
+FN int classify_bytes(__global const uchar *mask, long pitch, int item)
+{
+    uint4 some = (uint4)(0), holes = (uint4)(0);
+    const int aligned = (((uintptr_t)mask | (uintptr_t)pitch) & 15) == 0;
+    for (int i = item; i < BLOCK_M * (BLOCK_N / 16); i += CLASSIFY_GROUP) {
+        __global const uchar *p = mask + i / (BLOCK_N / 16) * pitch + i % (BLOCK_N / 16) * 16;
+        const uint4 x = aligned ? *(__global const uint4 *)p : as_uint4(vload16(0, p));
+        some |= x;
+        holes |= (x - 0x01010101u) & ~x & 0x80808080u; /* not 0 if one of the bytes is */
+    }
+    return ((some.x | some.y | some.z | some.w) ? CLASS_SEEN : 0) |
+           ((holes.x | holes.y | holes.z | holes.w) ? CLASS_MASKED : 0);
+}
+#endif
+
 __kernel __attribute__((reqd_work_group_size(CLASSIFY_GROUP, 1, 1))) void classify(KERNEL_PARAMETERS)
 {
     __local int found;
@@ -24,23 +41,29 @@ __kernel __attribute__((reqd_work_group_size(CLASSIFY_GROUP, 1, 1))) void classi
         found = 0;
     }
     barrier(CLK_LOCAL_MEM_FENCE);
-    for (int i = item; i < BLOCK_M * BLOCK_N; i += CLASSIFY_GROUP) {
-        const int row = row0 + i / BLOCK_N, key = key0 + i % BLOCK_N;
-        if (row < args.seq_q && key < args.seq_kv) {
-            int kept = 1;
-            if (args.has_mask) {
-                kept = key < args.mask_columns && mask_data[mask + row * args.mask.seq + key * args.mask.dim] != 0;
-                seen |= kept ? 0 : CLASS_MASKED;
+#if BLOCK_N % 16 == 0
+    if (!args.bias_type && args.mask.dim == 1 && row0 + BLOCK_M <= args.seq_q &&
+        key0 + BLOCK_N <= min(args.mask_columns, args.seq_kv)) {
+        seen = classify_bytes(mask_data + mask + row0 * args.mask.seq + key0, args.mask.seq, item);
+    } else
+#endif
+        for (int i = item; i < BLOCK_M * BLOCK_N; i += CLASSIFY_GROUP) {
+            const int row = row0 + i / BLOCK_N, key = key0 + i % BLOCK_N;
+            if (row < args.seq_q && key < args.seq_kv) {
+                int kept = 1;
+                if (args.has_mask) {
+                    kept = key < args.mask_columns && mask_data[mask + row * args.mask.seq + key * args.mask.dim] != 0;
+                    seen |= kept ? 0 : CLASS_MASKED;
+                }
+                if (args.bias_type) {
+                    const long at = bias + row * args.bias.seq + key * args.bias.dim;
+                    const float x = key < args.bias_columns ? load_any(args.bias_type, bias_data, at) : -INFINITY;
+                    kept = kept && x != -INFINITY;
+                    seen |= x == 0.0f ? 0 : CLASS_BIASED;
+                }
+                seen |= kept ? CLASS_SEEN : 0;
             }
-            if (args.bias_type) {
-                const long at = bias + row * args.bias.seq + key * args.bias.dim;
-                const float x = key < args.bias_columns ? load_any(args.bias_type, bias_data, at) : -INFINITY;
-                kept = kept && x != -INFINITY;
-                seen |= x == 0.0f ? 0 : CLASS_BIASED;
-            }
-            seen |= kept ? CLASS_SEEN : 0;
         }
-    }
     if (seen) {
         atomic_or(&found, seen);
     }

@@ -147,13 +147,20 @@ static int64_t sharers(const clattn_problem *p)
     return (heads ? 1 : p->heads_q) * (batch ? 1 : p->batch);
 }
 
-/* A look through the masks before the work costs one reading of them: a quarter of what attention reads of them, or less, where
- * four share them. Few rows are read faster than looked through. */
 enum { PREPASS_MIN_SHARERS = 4, PREPASS_MIN_BLOCKS = 2, PREPASS_MIN_ROWS = 16 };
+
+/* A look through the masks before the work costs one reading of them: a quarter of what attention reads of them, or less, where
+ * four share them. Few rows are read faster than looked through. On a CPU bytes side by side are looked through so much faster
+ * than attention goes that one is enough. */
+static bool is_worth_a_look(const struct facts *facts, const clattn_problem *p)
+{
+    const bool bytes = p->mask.present && !p->bias.present && p->mask.stride_seq_kv == 1;
+    return sharers(p) >= (bytes && facts->device_kind == DEVICE_CPU ? 1 : PREPASS_MIN_SHARERS);
+}
 
 void cla_choose_prepass(const struct facts *facts, const clattn_problem *problem, struct candidates *candidates)
 {
-    if ((!problem->mask.present && !problem->bias.present) || sharers(problem) < PREPASS_MIN_SHARERS)
+    if ((!problem->mask.present && !problem->bias.present) || !is_worth_a_look(facts, problem))
         return;
     for (size_t i = 0; i < candidates->count; i++) {
         struct config *config = &candidates->list[i];

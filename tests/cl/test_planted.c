@@ -181,6 +181,8 @@ static const struct plant plants[] = {
     {"merged LSE in base two", "reference", SPLIT, {{MERGE, "(top + log2(sum)) * LN_2", "(top + log2(sum))"}}},
     {"sink in each chunk", "reference", SPLIT, {{EPILOGUE, "!SPLIT && a->has_sinks", "a->has_sinks"}}},
     {"hidden keys in no class", "cpu", SHARED_MASK, {{CLASSIFY, "seen |= kept ? 0 : CLASS_MASKED;", ";"}}},
+    {"16 bytes hold no hole", "cpu", SHARED_MASK, {{CLASSIFY, "~x & 0x80808080u;", "~x & 0u;"}}},
+    {"16 bytes hold no key", "cpu", SHARED_MASK, {{CLASSIFY, "some |= x;", "some |= i ? 0u : x;"}}},
     {"classes from the first row alone",
      "cpu",
      SHARED_MASK,

@@ -37,8 +37,8 @@ static const struct shape shapes[] = {
 
 /* Few sums a work-item, however large the head. */
 static const struct shape narrow_shapes[] = {
-    {512, 32, 4, 1}, /*  64 x  32 */
-    {128, 32, 4, 1}, /*  16 x  32 */
+    {320, 32, 4, 1}, /*  40 x  32 */
+    {192, 32, 4, 1}, /*  24 x  32 */
     {256, 64, 4, 1}, /*  16 x  64 */
 };
 

@@ -87,15 +87,24 @@ FN void tile_sequence(tile *t, const launch_args *a, const option_data *b, int b
     t->diagonal_high = saturate(offset + a->right);
 }
 
+/* a / b of numbers that are not negative. GPUs have no instruction for it, and the long one takes as long as reading memory. */
+FN long quotient(long a, int b) { return a <= 0x7fffffff ? (long)((uint)a / (uint)b) : a / b; }
+
 /* Tile number `team` of the call; false where its sequence is too short to have it. Longest rows first where the diagonal
- * limits the keys: they take longest; with PAIR_TILES long and short ones in turn. Chunks of one tile lie apart by all its
- * blocks, so that teams at work together share keys. */
+ * limits the keys: they take longest; with PAIR_TILES long and short ones in turn, with HEADS_TOGETHER the longest of all heads
+ * first. Chunks of one tile lie apart by all its blocks, so that teams at work together share keys. */
 FN int tile_decode(tile *t, const launch_args *a, const option_data *b, long team)
 {
     const int packed_heads = a->heads_q / a->pack;
-    const int block = (int)(team % a->q_blocks);
-    const long rest = team / a->q_blocks / a->chunks;
-    t->chunk = (int)(team / a->q_blocks % a->chunks);
+#ifdef HEADS_TOGETHER
+    const int heads = a->right < OPEN_END ? packed_heads * a->batches : 1;
+#else
+    const int heads = 1;
+#endif
+    const long in_head = quotient(team, heads), blocks = quotient(in_head, a->q_blocks), others = quotient(blocks, a->chunks);
+    const int block = (int)(in_head - blocks * a->q_blocks);
+    const long rest = heads == 1 ? others : team - in_head * heads;
+    t->chunk = (int)(blocks - others * a->chunks);
     t->pack = a->pack;
 #ifdef PAIR_TILES
     /* A runtime that deals out runs of neighbouring groups, as CPUs' do, would give all the long ones to one core. */
@@ -104,9 +113,10 @@ FN int tile_decode(tile *t, const launch_args *a, const option_data *b, long tea
     const int last_first = a->q_blocks - 1 - block;
 #endif
     t->row0 = (a->right < OPEN_END ? last_first : block) * BLOCK_M;
-    t->head0 = (int)(rest % packed_heads) * a->pack;
+    const int batch = (int)quotient(rest, packed_heads);
+    t->head0 = (int)(rest - (long)batch * packed_heads) * a->pack;
     t->kv_head = t->head0 / a->group;
-    tile_sequence(t, a, b, (int)(rest / packed_heads));
+    tile_sequence(t, a, b, batch);
     /* Rows past the length are written, as seeing nothing; past the rows of a packed sequence lies the next one. */
     t->rows = t->q_rows * a->pack;
     if (t->row0 >= t->rows) {

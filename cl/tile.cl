@@ -87,15 +87,27 @@ FN void tile_sequence(tile *t, const launch_args *a, const option_data *b, int b
     t->diagonal_high = saturate(offset + a->right);
 }
 
+/* Numbers of tiles. An engine that declines calls with 2^31 of them may say int, whose division takes fewer registers. */
+#ifdef TEAM_INDEX
+typedef TEAM_INDEX team_index;
+#else
+typedef long team_index;
+#endif
+
 /* Tile number `team` of the call; false where its sequence is too short to have it. Longest rows first where the diagonal
- * limits the keys: they take longest; with PAIR_TILES long and short ones in turn. Chunks of one tile lie apart by all its
+ * limits the keys: they take longest; with PAIR_TILES long and short ones in turn. `together` heads take turns, so that their
+ * long tiles all come before their short ones, while their keys still fit a cache. Chunks of one tile lie apart by all its
  * blocks, so that teams at work together share keys. */
-FN int tile_decode(tile *t, const launch_args *a, const option_data *b, long team)
+FN int tile_decode(tile *t, const launch_args *a, const option_data *b, team_index team)
 {
     const int packed_heads = a->heads_q / a->pack;
-    const int block = (int)(team % a->q_blocks);
-    const long rest = team / a->q_blocks / a->chunks;
-    t->chunk = (int)(team / a->q_blocks % a->chunks);
+    const team_index first_head =
+        team / ((team_index)a->q_blocks * a->chunks * (team_index)a->together) * (team_index)a->together;
+    const int heads = (int)min((team_index)a->together, (team_index)packed_heads * a->batches - first_head);
+    const team_index within = team - first_head * a->q_blocks * a->chunks;
+    const int block = (int)(within / heads % a->q_blocks);
+    const team_index rest = first_head + within % heads;
+    t->chunk = (int)(within / heads / a->q_blocks);
     t->pack = a->pack;
 #ifdef PAIR_TILES
     /* A runtime that deals out runs of neighbouring groups, as CPUs' do, would give all the long ones to one core. */

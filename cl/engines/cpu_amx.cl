@@ -43,6 +43,8 @@
 #define Q_PAIRS ((HEAD_DIM + 31) / 32 * 16)
 #define O_WIDTH ((HEAD_DIM_V + 31) / 32 * 32)
 #define O_AT(c, r) ((r)*O_WIDTH + (c))
+/* Keys that stay in the nearest cache, with Q of 32 rows and their scores, while all rows are multiplied by them. */
+#define NEAR_KEYS (HEAD_DIM > 64 ? 64 : BLOCK_N)
 #define K_IN_PLACE (HEAD_DIM % 32 == 0)
 
 typedef struct {
@@ -78,13 +80,12 @@ FN void engine_begin(engine *e, const tile *t, const launch_args *a, __global co
     amx_begin();
 }
 
-/* Scores of two vectors of rows times factor, and the largest of each row. */
-FN void amx_scale_scores(engine *e, int r0, float factor)
+/* Scores of two vectors of rows and keys begin ... end - 1 of the tile times factor, and the largest of each row so far. */
+FN void amx_scale_scores(engine *e, int r0, int begin, int end, float factor)
 {
     for (int r = r0; r < r0 + 2; r++) {
-        elem largest = (elem)(-INFINITY);
-        FOR_S_COLS(c)
-        {
+        elem largest = begin == 0 ? (elem)(-INFINITY) : e->largest[r];
+        for (int c = begin; c < end; c++) {
             const elem score = S_GET(e, r, c) * factor;
             largest = LARGER(largest, score);
             S_SET(e, r, c, score);
@@ -119,14 +120,18 @@ FN void engine_qk(engine *e, const tile *t, int key0, float factor)
     for (int c = in_place; c < e->columns; c += 32) {
         amx_stage_keys(e, rows, c);
     }
-    for (int r = 0; r < VECTORS; r += 2) {
-        for (int c = 0; c < in_place; c += 32) {
-            amx_multiply_keys(e, (size_t)(rows + c * e->k_seq), e->k_seq * 2, r, c);
+    for (int c0 = 0; c0 < e->columns; c0 += NEAR_KEYS) {
+        const int end = min(c0 + NEAR_KEYS, e->columns);
+        for (int r = 0; r < VECTORS; r += 2) {
+            for (int c = c0; c < end; c += 32) {
+                if (c < in_place) {
+                    amx_multiply_keys(e, (size_t)(rows + c * e->k_seq), e->k_seq * 2, r, c);
+                } else {
+                    amx_multiply_keys(e, (size_t)(e->staged + c * (Q_PAIRS / 16)), Q_PAIRS * 4L, r, c);
+                }
+            }
+            amx_scale_scores(e, r, c0, end, factor);
         }
-        for (int c = in_place; c < e->columns; c += 32) {
-            amx_multiply_keys(e, (size_t)(e->staged + c * (Q_PAIRS / 16)), Q_PAIRS * 4L, r, c);
-        }
-        amx_scale_scores(e, r, factor);
     }
 }
 

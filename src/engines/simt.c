@@ -35,8 +35,8 @@ static const struct shape shapes[] = {
 
 /* Few sums a work-item, however large the head. */
 static const struct shape narrow_shapes[] = {
-    {288, 32, 4, 1}, /*  36 x  32 */
-    {224, 32, 4, 1}, /*  28 x  32 */
+    {320, 32, 4, 1}, /*  40 x  32 */
+    {192, 32, 4, 1}, /*  24 x  32 */
     {256, 64, 4, 1}, /*  16 x  64 */
 };
 

@@ -7,13 +7,18 @@
  * The sink joins here, once. A work-item gives MERGE_COLUMNS elements of a row of O: one on devices with many work-items, all
  * on CPUs, where that is a loop over vectors.
  */
+#if MERGE_COLUMNS == 1
+#define MERGE_TOGETHER _Pragma("unroll 8")
+#else
+#define MERGE_TOGETHER
+#endif
+
 __kernel __attribute__((reqd_work_group_size(MERGE_GROUP, 1, 1))) void merge(KERNEL_PARAMETERS)
 {
     const option_data options = OPTION_DATA;
-    const long at = (long)get_global_id(0), row = at / (HEAD_DIM_V / MERGE_COLUMNS);
-    const int col = (int)(at % (HEAD_DIM_V / MERGE_COLUMNS)) * MERGE_COLUMNS;
-    const int query = (int)(row % args.seq_q), head = (int)(row / args.seq_q % args.heads_q);
-    const int batch = (int)(row / args.seq_q / args.heads_q);
+    const long at = (long)get_global_id(0), row = quotient(at, HEAD_DIM_V / MERGE_COLUMNS), heads = quotient(row, args.seq_q);
+    const int col = (int)(at - row * (HEAD_DIM_V / MERGE_COLUMNS)) * MERGE_COLUMNS, query = (int)(row - heads * args.seq_q);
+    const int batch = (int)quotient(heads, args.heads_q), head = (int)(heads - (long)batch * args.heads_q);
     float o[MERGE_COLUMNS];
     tile t;
     if (row >= (long)args.batches * args.heads_q * args.seq_q) {
@@ -31,23 +36,26 @@ __kernel __attribute__((reqd_work_group_size(MERGE_GROUP, 1, 1))) void merge(KER
     float top = args.has_sinks ? options.sinks[args.sinks + head] : -INFINITY;
     top = top == -INFINITY ? top : clamp(top * LOG2_E, -LARGEST, LARGEST);
     const float sink = top;
+    /* Few groups with nothing else to do: reads that do not wait for each other are all that hides how long each takes. */
+    MERGE_TOGETHER
     for (int i = 0; i < args.chunks; i++) {
-        top = lse[i] > top ? lse[i] : top;
+        const float x = lse[i];
+        top = x > top ? x : top;
     }
     const float base = top == -INFINITY ? 0.0f : top;
     float sum = sink == -INFINITY ? 0.0f : exp2(sink - base), weight_of_keys = 0.0f;
     for (int c = 0; c < MERGE_COLUMNS; c++) {
         o[c] = 0.0f;
     }
+    MERGE_TOGETHER
     for (int i = 0; i < args.chunks; i++) {
-        /* A chunk that saw nothing has nothing written for it that could matter. */
-        if (lse[i] != -INFINITY) {
-            const float weight = exp2(lse[i] - base);
-            sum += weight;
-            weight_of_keys += weight;
-            for (int c = 0; c < MERGE_COLUMNS; c++) {
-                o[c] = MULTIPLY_ADD(weight, out[(long)i * HEAD_DIM_V + c], o[c]);
-            }
+        const float x = lse[i], weight = exp2(x - base);
+        sum += weight;
+        weight_of_keys += weight;
+        for (int c = 0; c < MERGE_COLUMNS; c++) {
+            const float part = out[(long)i * HEAD_DIM_V + c];
+            /* A chunk that saw nothing: what is written for it does not matter. */
+            o[c] = MULTIPLY_ADD(weight, x == -INFINITY ? 0.0f : part, o[c]);
         }
     }
     const long o_row = tile_row_offset(&t, args.o, query);

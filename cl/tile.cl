@@ -87,27 +87,29 @@ FN void tile_sequence(tile *t, const launch_args *a, const option_data *b, int b
     t->diagonal_high = saturate(offset + a->right);
 }
 
-/* Numbers of tiles. An engine that declines calls with 2^31 of them may say int, whose division takes fewer registers. */
+/* Numbers of tiles. An engine that declines calls with 2^31 of them may say int. */
 #ifdef TEAM_INDEX
 typedef TEAM_INDEX team_index;
+FN team_index quotient(team_index a, int b) { return (team_index)((uint)a / (uint)b); }
 #else
 typedef long team_index;
+/* a / b of numbers that are not negative. GPUs have no instruction for it, and the long one takes as long as reading memory. */
+FN team_index quotient(team_index a, int b) { return a <= 0x7fffffff ? (long)((uint)a / (uint)b) : a / b; }
 #endif
 
 /* Tile number `team` of the call; false where its sequence is too short to have it. Longest rows first where the diagonal
  * limits the keys: they take longest; with PAIR_TILES long and short ones in turn. `together` heads take turns, so that their
- * long tiles all come before their short ones, while their keys still fit a cache. Chunks of one tile lie apart by all its
- * blocks, so that teams at work together share keys. */
+ * long tiles all come before their short ones. Chunks of one tile lie apart by all its blocks, so that teams at work together
+ * share keys. */
 FN int tile_decode(tile *t, const launch_args *a, const option_data *b, team_index team)
 {
-    const int packed_heads = a->heads_q / a->pack;
-    const team_index first_head =
-        team / ((team_index)a->q_blocks * a->chunks * (team_index)a->together) * (team_index)a->together;
-    const int heads = (int)min((team_index)a->together, (team_index)packed_heads * a->batches - first_head);
-    const team_index within = team - first_head * a->q_blocks * a->chunks;
-    const int block = (int)(within / heads % a->q_blocks);
-    const team_index rest = first_head + within % heads;
-    t->chunk = (int)(within / heads / a->q_blocks);
+    const int packed_heads = a->heads_q / a->pack, together = (int)a->together;
+    const team_index first_head = quotient(quotient(quotient(team, a->q_blocks), a->chunks), together) * together;
+    const int heads = (int)min((team_index)together, (team_index)packed_heads * a->batches - first_head);
+    const team_index within = team - first_head * a->q_blocks * a->chunks, in_head = quotient(within, heads);
+    const team_index rest = first_head + (within - in_head * heads);
+    t->chunk = (int)quotient(in_head, a->q_blocks);
+    const int block = (int)(in_head - (team_index)t->chunk * a->q_blocks);
     t->pack = a->pack;
 #ifdef PAIR_TILES
     /* A runtime that deals out runs of neighbouring groups, as CPUs' do, would give all the long ones to one core. */
@@ -116,9 +118,10 @@ FN int tile_decode(tile *t, const launch_args *a, const option_data *b, team_ind
     const int last_first = a->q_blocks - 1 - block;
 #endif
     t->row0 = (a->right < OPEN_END ? last_first : block) * BLOCK_M;
-    t->head0 = (int)(rest % packed_heads) * a->pack;
+    const int batch = (int)quotient(rest, packed_heads);
+    t->head0 = (int)(rest - (long)batch * packed_heads) * a->pack;
     t->kv_head = t->head0 / a->group;
-    tile_sequence(t, a, b, (int)(rest / packed_heads));
+    tile_sequence(t, a, b, batch);
     /* Rows past the length are written, as seeing nothing; past the rows of a packed sequence lies the next one. */
     t->rows = t->q_rows * a->pack;
     if (t->row0 >= t->rows) {

@@ -119,8 +119,18 @@ clattn_status cla_choose_scores(const struct facts *facts, const clattn_problem 
     return verdict(candidates, "the scores of this problem", error);
 }
 
-/* Few queries against many keys are one tile a head: the keys are split, so that more than one team works on them. */
-enum { SPLIT_MAX_QUERIES = 16, SPLIT_CHUNK = 512, SPLIT_MIN_KEYS = 2 * SPLIT_CHUNK };
+/* Few queries against many keys are one tile a head: the keys are split, so that more than one team works on them. About
+ * SPLIT_TEAMS for a sequence keep a large device busy, and longer chunks than that leave less to add up. */
+enum { SPLIT_MAX_QUERIES = 16, SPLIT_MIN_KEYS = 1024, SPLIT_TEAMS = 256, SPLIT_MIN_CHUNK = 256, SPLIT_MAX_CHUNK = 2048 };
+enum { SPLIT_CPU_CHUNK = 512 };
+
+static int64_t chunk_of(const struct facts *facts, const clattn_problem *problem)
+{
+    if (facts->device_kind == DEVICE_CPU)
+        return SPLIT_CPU_CHUNK;
+    const int64_t chunk = problem->seq_kv * problem->heads_kv / SPLIT_TEAMS;
+    return chunk < SPLIT_MIN_CHUNK ? SPLIT_MIN_CHUNK : chunk > SPLIT_MAX_CHUNK ? SPLIT_MAX_CHUNK : chunk;
+}
 
 static int group_within(const struct facts *facts, int group)
 {
@@ -167,7 +177,7 @@ void cla_choose_prepass(const struct facts *facts, const clattn_problem *problem
 void cla_choose_split(const struct facts *facts, const clattn_problem *problem, int64_t chunk, struct candidates *candidates)
 {
     if (chunk == 0 && problem->seq_q <= SPLIT_MAX_QUERIES && problem->seq_kv >= SPLIT_MIN_KEYS)
-        chunk = SPLIT_CHUNK;
+        chunk = chunk_of(facts, problem);
     if (chunk <= 0 || chunk > CLA_MAX_SEQ)
         return;
     for (size_t i = 0; i < candidates->count; i++) {

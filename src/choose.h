@@ -5,7 +5,7 @@
 
 #include "engine.h"
 
-enum { CLA_MAX_CANDIDATES = 80 };
+enum { CLA_MAX_CANDIDATES = 100 };
 
 struct candidates {
     struct config list[CLA_MAX_CANDIDATES];

@@ -26,6 +26,7 @@ struct config {
     int classify_group; /* of the launch that looks through explicit masks first; 0: there is none */
     /* The engine's own numbers; what they mean is its affair, what they are called in kernel text too. */
     int rows_per_item, cols_per_item;
+    bool few_rows;   /* K and V go straight to registers */
     int depth_chunk; /* columns of Q and K in local memory at a time */
     int value_chunk; /* rows of V in local memory at a time */
     int64_t spread;  /* bytes of K and V that tiles at work may be spread over, so that long ones come first; 0: one head */
@@ -36,7 +37,7 @@ struct config {
     int transposed;         /* bit 0: K's sequence axis is the contiguous one, bit 1: V's */
 };
 
-enum { CLA_MAX_CONFIGS = 20, CLA_MAX_LAUNCHES = 4 };
+enum { CLA_MAX_CONFIGS = 28, CLA_MAX_LAUNCHES = 4 };
 
 struct engine {
     const char *name;

@@ -108,7 +108,7 @@ static int64_t choose_together(const clattn_problem *p, const struct config *con
     if (args->right >= CLA_OPEN_END || config->spread == 0)
         return 1;
     const int64_t fit = config->spread / (bytes > 0 ? bytes : 1);
-    return fit < 1 || heads < 1 ? 1 : fit < heads ? fit : heads;
+    return fit < 1 || heads < 1 ? 1 : fit < heads ? fit : heads < INT32_MAX ? heads : INT32_MAX;
 }
 
 void cla_launch_args(const clattn_problem *p, const struct config *config, const clattn_call *call, struct launch_args *args)

@@ -1,66 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0
  * simt: a work-group owns a tile; K and V stream through local memory, products are register micro-tiles of fp32 FMA.
  *
- *        ITEMS_X work-items across (x), ITEMS_Y down (y). Work-item (x, y) holds
+ *        ITEMS_X work-items across (x), ITEMS_Y down (y); neighbours are one below the other, two by two, then comes the next
+ * x. Work-item (x, y) holds
  *
- *        rows      y + ITEMS_Y * r                            r < ROWS_PER_ITEM   (two rows of one warp lie in distinct banks)
- *        S columns x * COLS_PER_ITEM + c                      c < COLS_PER_ITEM
+ *        rows      (y + ITEMS_Y * j) * ROW_VECTOR + i         i < ROW_VECTOR, in all ROWS_PER_ITEM
+ *        S columns (x + ITEMS_X * j) * COL_VECTOR + i         i < COL_VECTOR, in all COLS_PER_ITEM
  *        O columns (x + ITEMS_X * j) * V_VECTOR + i           i < V_VECTOR, j < O_VECTORS
  *
- *        local memory   [ Q, whole ] [ P ] [ slot ] [ slot ]        all in float4, rows padded to an odd number of them
+ *        local memory   [ Q, whole ] [ P ] [ parts ] [ slot ] [ slot ]   all in float4
+ *
+ *        Q and K lie there column by column, V and P key by key, so that both products are outer ones: for a column of K, or a
+ *        key of V, a work-item reads its rows' numbers and its columns' numbers, vectors of both, and multiplies each by each.
+ *        With the numbers of a dot product in one vector instead, NVIDIA's two register banks would serve both operands and the
+ *        sum from one bank half of the time.
  *
  * A key block is a stream of chunks: K_CHUNKS times DEPTH_CHUNK columns of K (with those of Q, unless Q is resident), then
  * V_CHUNKS times VALUE_CHUNK rows of V. With two slots the next chunk, of this or the next block, is on its way while one is
  * multiplied, and a chunk costs one barrier; with one slot it costs two.
+ *
+ * Tiles of few rows are another matter: cl/engines/simt_few.cl.
  */
-#define LANES 1
-/* Register arrays are indexed by constants where loops over them are unrolled. A CPU has no such arrays, and its compiler would
- * take seconds over the unrolled text. */
-#ifdef KEEP_LOOPS
-#define UNROLL_REGISTERS
-#define UNROLL_FEW
-#define UNROLL_LOADS
+#include "cl/engines/simt_base.cl"
+
+#ifdef FEW_ROWS
+#include "cl/engines/simt_few.cl"
 #else
-#define UNROLL_REGISTERS UNROLL
-#ifdef FEW_REGISTERS
-#define UNROLL_FEW _Pragma("unroll 1")
-#else
-#define UNROLL_FEW _Pragma("unroll 2")
-#endif
-/* With all ways of walking in the text, eight loads on their way at once spill at head_dim 128 (136 bytes on sm_90; four:
- * none). */
-#if STAGE_WALKS == 2
-#define UNROLL_LOADS _Pragma("unroll 4")
-#else
-#define UNROLL_LOADS _Pragma("unroll 8")
-#endif
-#endif
+
 #define ITEMS_X (BLOCK_N / COLS_PER_ITEM)
 #define ITEMS_Y (WORK_GROUP / ITEMS_X)
-#if BLOCK_M != ITEMS_Y * ROWS_PER_ITEM || TEAM != WORK_GROUP
+#if BLOCK_M != ITEMS_Y * ROWS_PER_ITEM || ITEMS_Y % 2 != 0 || TEAM != WORK_GROUP
 #error "simt: the tile is not what the work-items cover"
 #endif
-#if defined(NVIDIA_PTX) && defined(__NV_CL_C_VERSION)
-#define WARP_ASM
-#if NVIDIA_PTX >= 80
-#define COPY_ASM
-#endif
-/* exp2() spends four more instructions on results below 2^-126, which no sum notices. */
-FN float exp2_ptx(float x)
-{
-    float y;
-    __asm__("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-    return y;
-}
-#define EXP2(x) exp2_ptx(x)
-#else
-#define EXP2(x) exp2(x)
-#endif
-/* One instruction, and it passes over a NaN in `b` as well as the comparison that stands for it on CPUs. */
-#ifndef KEEP_LOOPS
-#define LARGER(a, b) fmax(a, b)
-#endif
-#include "cl/elem.cl"
 
 #define K_CHUNKS ((HEAD_DIM + DEPTH_CHUNK - 1) / DEPTH_CHUNK)
 #define V_CHUNKS (BLOCK_N / VALUE_CHUNK)
@@ -68,38 +39,29 @@ FN float exp2_ptx(float x)
 #define O_VECTORS ((HEAD_DIM_V + ITEMS_X * V_VECTOR - 1) / (ITEMS_X * V_VECTOR))
 #define V_COLS (O_VECTORS * ITEMS_X * V_VECTOR)
 
-/* In float4. */
-#define Q_STRIDE ((Q_RESIDENT ? K_CHUNKS : 1) * (DEPTH_CHUNK / 4) + 1)
-#define K_STRIDE (DEPTH_CHUNK / 4 + 1)
+/* In float4; one more than needed, so that neighbours along the other axis lie in distinct banks. */
+#define ROWS_STRIDE (BLOCK_M / 4 + 1)
+#define KEYS_STRIDE (BLOCK_N / 4 + 1)
 #define V_STRIDE (V_COLS / 4 + 1)
-#define P_STRIDE (BLOCK_N / 4 + 1)
-#define Q_RESIDENT_SIZE (Q_RESIDENT ? BLOCK_M * Q_STRIDE : 0)
-#define P_SIZE (BLOCK_M * P_STRIDE)
-#define K_SIZE (BLOCK_N * K_STRIDE)
-#define QK_SIZE (K_SIZE + (Q_RESIDENT ? 0 : BLOCK_M * Q_STRIDE))
+#define Q_RESIDENT_SIZE (Q_RESIDENT ? K_CHUNKS * DEPTH_CHUNK * ROWS_STRIDE : 0)
+#define P_SIZE (BLOCK_N * ROWS_STRIDE)
+#define K_SIZE (DEPTH_CHUNK * KEYS_STRIDE)
+#define QK_SIZE (K_SIZE + (Q_RESIDENT ? 0 : DEPTH_CHUNK * ROWS_STRIDE))
 #define V_SIZE (VALUE_CHUNK * V_STRIDE)
 #define SLOT_SIZE (QK_SIZE > V_SIZE ? QK_SIZE : V_SIZE)
-#define LOCAL_SIZE (Q_RESIDENT_SIZE + P_SIZE + SLOTS * SLOT_SIZE)
+/* Work-items of a row that lie in one warp. Where the others lie in a second one, the two meet in local memory. */
+#define WARP_X (ITEMS_X > 16 ? 16 : ITEMS_X)
+#define PARTS_SIZE (ITEMS_X > WARP_X ? BLOCK_M / 2 : 0)
+#define LOCAL_SIZE (Q_RESIDENT_SIZE + P_SIZE + PARTS_SIZE + SLOTS * SLOT_SIZE)
 /* A flag a key, where an explicit mask or bias may hide one from every row. */
 #define SEEN_SIZE (SCORE_OPTIONS ? BLOCK_N : 1)
 #if LOCAL_SIZE * 16 + SEEN_SIZE * 4 != LOCAL_BYTES
 #error "simt: the host half counts local memory differently"
 #endif
 
-#if V_VECTOR == 4
-typedef float4 v_vector;
-#elif V_VECTOR == 2
-typedef float2 v_vector;
-#else
-typedef float v_vector;
-#endif
-#if COLS_PER_ITEM % 4 == 0
-#define P_VECTOR 4
-#elif COLS_PER_ITEM % 2 == 0
-#define P_VECTOR 2
-#else
-#define P_VECTOR 1
-#endif
+#define VECTOR_FOR(count) ((count) % 4 == 0 ? 4 : (count) % 2 == 0 ? 2 : 1)
+#define ROW_VECTOR VECTOR_FOR(ROWS_PER_ITEM)
+#define COL_VECTOR VECTOR_FOR(COLS_PER_ITEM)
 
 #define S_ROWS ROWS_PER_ITEM
 #define S_COLS COLS_PER_ITEM
@@ -107,14 +69,12 @@ typedef float v_vector;
 #define FOR_ROWS(r) UNROLL_REGISTERS for (int r = 0; r < S_ROWS; r++)
 #define FOR_S_COLS(c) UNROLL_REGISTERS for (int c = 0; c < S_COLS; c++)
 #define FOR_O_COLS(c) UNROLL_REGISTERS for (int c = 0; c < O_COLS; c++)
-#define FOR_O_VECTORS(j) UNROLL_REGISTERS for (int j = 0; j < O_VECTORS; j++)
-#define O_AT(e, r, c) (((float *)&(e)->o[r][(c) / V_VECTOR])[(c) % V_VECTOR])
 #define S_GET(e, r, c) (e)->s[r][c]
 #define S_SET(e, r, c, x) (e)->s[r][c] = (x)
-#define O_GET(e, r, c) O_AT(e, r, c)
-#define O_SET(e, r, c, x) O_AT(e, r, c) = (x)
-#define ENGINE_ROW(e, r) ((e)->y + ITEMS_Y * (r))
-#define ENGINE_S_COL(e, c) ((e)->x * S_COLS + (c))
+#define O_GET(e, r, c) (e)->o[r][c]
+#define O_SET(e, r, c, x) (e)->o[r][c] = (x)
+#define ENGINE_ROW(e, r) (((e)->y + ITEMS_Y * ((r) / ROW_VECTOR)) * ROW_VECTOR + (r) % ROW_VECTOR)
+#define ENGINE_S_COL(e, c) (((e)->x + ITEMS_X * ((c) / COL_VECTOR)) * COL_VECTOR + (c) % COL_VECTOR)
 #define ENGINE_O_COL(e, c) (((e)->x + ITEMS_X * ((c) / V_VECTOR)) * V_VECTOR + (c) % V_VECTOR)
 #define ENGINE_OWNS_ROWS(e) ((e)->x == 0)
 #define ENGINE_LOCAL(e)                                                                                                        \
@@ -123,15 +83,6 @@ typedef float v_vector;
     (e).local_memory = simt_local;                                                                                             \
     (e).seen = simt_seen;
 
-/* Q, K or V of one tile. Element (row, col) stands at `at` + row * row_step + col * col_step. */
-typedef struct {
-    __global const void *data;
-    long at, row_step, col_step;
-    long head_step; /* rows are queries of `pack` neighbouring heads, as in cl/tile.cl */
-    int pack;
-    int walk;
-} matrix;
-
 typedef struct {
     __local float4 *local_memory;
     __local int *seen;
@@ -139,27 +90,50 @@ typedef struct {
     int x, y;
     int turn; /* which slot holds chunk 0 */
     float s[S_ROWS][S_COLS];
-    v_vector o[S_ROWS][O_VECTORS];
+    float o[S_ROWS][O_COLS];
 } engine;
 
 #define Q_PLACE(e) ((e)->local_memory)
 #define P_PLACE(e) ((e)->local_memory + Q_RESIDENT_SIZE)
-#define SLOT_PLACE(e, chunk) ((e)->local_memory + Q_RESIDENT_SIZE + P_SIZE + (((chunk) + (e)->turn) & (SLOTS - 1)) * SLOT_SIZE)
+#define PARTS_PLACE(e) ((__local float *)((e)->local_memory + Q_RESIDENT_SIZE + P_SIZE))
+#define SLOTS_BEGIN (Q_RESIDENT_SIZE + P_SIZE + PARTS_SIZE)
+#define SLOT_PLACE(e, chunk) ((e)->local_memory + SLOTS_BEGIN + (((chunk) + (e)->turn) & (SLOTS - 1)) * SLOT_SIZE)
 
 #include "cl/engines/simt_stage.cl"
+
+FN void matrix_set(matrix *m, __global const void *data, long at, const tensor_view view, int pack, int type)
+{
+    const size_t size = type == FP32 ? 4 : 2;
+    m->data = data;
+    m->at = at;
+    m->row_step = view.seq;
+    m->col_step = view.dim;
+    m->head_step = view.head;
+    m->pack = pack;
+    /* The address is taken as a number: a call may start at any element of its buffer. */
+    m->aligned = (((size_t)data + (size_t)at * size) & (4 * size - 1)) == 0;
+}
+
+FN void stage_q(engine *e, const tile *t, __local float4 *to, int cols, int col0)
+{
+    stage_elements((__local float *)to, &e->q, Q_TYPE, BLOCK_M, cols, 1, ROWS_STRIDE * 4, HEAD_DIM, t->row0, 0, t->rows, col0,
+                   0);
+}
 
 /* Starts on its way: chunk `chunk` of the key block at key0. Rows that no row of the tile sees arrive as 0. */
 FN void chunk_stage(engine *e, const tile *t, int key0, int chunk, __local float4 *slot)
 {
     if (chunk < K_CHUNKS) {
         const int col0 = chunk * DEPTH_CHUNK;
-        stage(slot, &e->k, K_TYPE, S_COLS, BLOCK_N, DEPTH_CHUNK, K_STRIDE, HEAD_DIM, key0, t->key_begin, t->key_end, col0);
+        stage_k((__local float *)slot, &e->k, K_TYPE, BLOCK_N, DEPTH_CHUNK, 1, KEYS_STRIDE * 4, HEAD_DIM, key0, t->key_begin,
+                t->key_end, col0);
         if (!Q_RESIDENT) {
-            stage(slot + K_SIZE, &e->q, Q_TYPE, 1, BLOCK_M, DEPTH_CHUNK, Q_STRIDE, HEAD_DIM, t->row0, 0, t->rows, col0);
+            stage_q(e, t, slot + K_SIZE, DEPTH_CHUNK, col0);
         }
     } else {
         const int row0 = key0 + (chunk - K_CHUNKS) * VALUE_CHUNK;
-        stage(slot, &e->v, V_TYPE, 1, VALUE_CHUNK, V_COLS, V_STRIDE, HEAD_DIM_V, row0, t->key_begin, t->key_end, 0);
+        stage_v((__local float *)slot, &e->v, V_TYPE, VALUE_CHUNK, V_COLS, V_STRIDE * 4, 1, HEAD_DIM_V, row0, t->key_begin,
+                t->key_end, 0);
     }
 }
 
@@ -170,7 +144,7 @@ FN void chunk_await(engine *e, const tile *t, int key0, int chunk)
     STAGED_WAIT();
     barrier(CLK_LOCAL_MEM_FENCE);
     const int next = (chunk + 1) % CHUNKS, next_key0 = next == 0 ? tile_next_block(t, key0) : key0;
-    if (next_key0 < t->key_end) {
+    if (next_key0 + (next > K_CHUNKS ? (next - K_CHUNKS) * VALUE_CHUNK : 0) < t->key_end) {
         chunk_stage(e, t, next_key0, next, SLOT_PLACE(e, chunk + 1));
     }
 #else
@@ -186,15 +160,17 @@ FN void engine_begin(engine *e, const tile *t, const launch_args *a, __global co
 {
     const int item = (int)get_local_id(0);
     const int key0 = tile_first_block(t);
-    e->x = item % ITEMS_X;
-    e->y = item / ITEMS_X;
+    /* NVIDIA's local memory hands 16 bytes to two neighbours at once where both read the same: so every work-item shares its
+     * operand of the columns with one neighbour (item ^ 1) and that of the rows with the other (item ^ 2). */
+    e->x = item / 2 % ITEMS_X;
+    e->y = item / (2 * ITEMS_X) * 2 + item % 2;
     e->turn = 0;
     matrix_set(&e->q, q, tile_q_offset(t, a->q), a->q, t->pack, Q_TYPE);
     matrix_set(&e->k, k, tile_kv_offset(t, a->k), a->k, 1, K_TYPE);
     matrix_set(&e->v, v, tile_kv_offset(t, a->v), a->v, 1, V_TYPE);
     if (key0 < t->key_end) {
         if (Q_RESIDENT) {
-            stage(Q_PLACE(e), &e->q, Q_TYPE, 1, BLOCK_M, K_CHUNKS * DEPTH_CHUNK, Q_STRIDE, HEAD_DIM, t->row0, 0, t->rows, 0);
+            stage_q(e, t, Q_PLACE(e), K_CHUNKS * DEPTH_CHUNK, 0);
         }
         if (SLOTS == 2) {
             chunk_stage(e, t, key0, 0, SLOT_PLACE(e, 0));
@@ -202,24 +178,55 @@ FN void engine_begin(engine *e, const tile *t, const launch_args *a, __global co
     }
 }
 
-/* s += Q chunk * K chunk^T */
-FN void product_qk(engine *e, __local const float4 *q, __local const float4 *k)
+/* x[0] ... x[count - 1]: vectors of `vector` floats, `step` vectors apart. */
+FN void read_vectors(float *x, __local const float *from, int count, int vector, int step)
 {
-    q += e->y * Q_STRIDE;
-    k += e->x * K_STRIDE;
-    UNROLL_FEW
-    for (int d = 0; d < DEPTH_CHUNK / 4; d++) {
-        float4 b[S_COLS];
-        FOR_S_COLS(c) { b[c] = k[c * ITEMS_X * K_STRIDE + d]; }
-        FOR_ROWS(r)
-        {
-            const float4 a = q[r * ITEMS_Y * Q_STRIDE + d];
-            FOR_S_COLS(c) { e->s[r][c] = MULTIPLY_ADD(a.x, b[c].x, e->s[r][c]); }
-            FOR_S_COLS(c) { e->s[r][c] = MULTIPLY_ADD(a.y, b[c].y, e->s[r][c]); }
-            FOR_S_COLS(c) { e->s[r][c] = MULTIPLY_ADD(a.z, b[c].z, e->s[r][c]); }
-            FOR_S_COLS(c) { e->s[r][c] = MULTIPLY_ADD(a.w, b[c].w, e->s[r][c]); }
+    UNROLL_REGISTERS
+    for (int i = 0; i < count; i += vector) {
+        __local const float *at = from + i * step;
+        if (vector == 4) {
+            const float4 y = *(__local const float4 *)at;
+            x[i] = y.x, x[i + 1] = y.y, x[i + 2] = y.z, x[i + 3] = y.w;
+        } else if (vector == 2) {
+            const float2 y = *(__local const float2 *)at;
+            x[i] = y.x, x[i + 1] = y.y;
+        } else {
+            x[i] = *at;
         }
     }
+}
+
+/* There and back along the columns: from one product to the next one operand stays. */
+#define THERE_AND_BACK(r, i, count) ((r) % 2 ? (count)-1 - (i) : (i))
+
+/* sum[r][c] += a[r] * b[c], `count` times. Of many columns, eight at a time: registers are short. */
+#define COLS_AT_ONCE(cols) ((cols) % 8 == 0 ? 8 : (cols))
+#define OUTER_PRODUCTS(sum, cols, count, a_from, a_vector, a_stride, b_from, b_vector, b_stride)                               \
+    UNROLL_STEPS                                                                                                               \
+    for (int n = 0; n < (count); n++) {                                                                                        \
+        float a[S_ROWS];                                                                                                       \
+        read_vectors(a, (a_from) + n * (a_stride)*4, S_ROWS, a_vector, ITEMS_Y);                                               \
+        UNROLL_REGISTERS                                                                                                       \
+        for (int c0 = 0; c0 < (cols); c0 += COLS_AT_ONCE(cols)) {                                                              \
+            float b[COLS_AT_ONCE(cols)];                                                                                       \
+            read_vectors(b, (b_from) + n * (b_stride)*4 + c0 * ITEMS_X, COLS_AT_ONCE(cols), b_vector, ITEMS_X);                \
+            FOR_ROWS(r)                                                                                                        \
+            {                                                                                                                  \
+                UNROLL_REGISTERS                                                                                               \
+                for (int i = 0; i < COLS_AT_ONCE(cols); i++) {                                                                 \
+                    const int c = THERE_AND_BACK(r, i, COLS_AT_ONCE(cols));                                                    \
+                    sum[r][c0 + c] = MULTIPLY_ADD(a[r], b[c], sum[r][c0 + c]);                                                 \
+                }                                                                                                              \
+            }                                                                                                                  \
+        }                                                                                                                      \
+    }
+
+/* s += Q chunk * K chunk^T */
+FN void product_qk(engine *e, __local const float *q, __local const float *k)
+{
+    q += e->y * ROW_VECTOR;
+    k += e->x * COL_VECTOR;
+    OUTER_PRODUCTS(e->s, S_COLS, DEPTH_CHUNK, q, ROW_VECTOR, ROWS_STRIDE, k, COL_VECTOR, KEYS_STRIDE)
 }
 
 FN void engine_qk(engine *e, const tile *t, int key0, float factor)
@@ -231,7 +238,8 @@ FN void engine_qk(engine *e, const tile *t, int key0, float factor)
     for (int chunk = 0; chunk < K_CHUNKS; chunk++) {
         chunk_await(e, t, key0, chunk);
         __local const float4 *slot = SLOT_PLACE(e, chunk);
-        product_qk(e, Q_RESIDENT ? Q_PLACE(e) + chunk * (DEPTH_CHUNK / 4) : slot + K_SIZE, slot);
+        product_qk(e, (__local const float *)(Q_RESIDENT ? Q_PLACE(e) + chunk * DEPTH_CHUNK * ROWS_STRIDE : slot + K_SIZE),
+                   (__local const float *)slot);
     }
     FOR_ROWS(r)
     {
@@ -241,44 +249,29 @@ FN void engine_qk(engine *e, const tile *t, int key0, float factor)
 
 FN void store_p(const engine *e)
 {
-    __local float *p = (__local float *)P_PLACE(e) + e->y * P_STRIDE * 4 + e->x * S_COLS;
-    FOR_ROWS(r)
+    FOR_S_COLS(c)
     {
-        __local float *row = p + r * ITEMS_Y * P_STRIDE * 4;
+        __local float *p = (__local float *)P_PLACE(e) + ENGINE_S_COL(e, c) * ROWS_STRIDE * 4;
         UNROLL_REGISTERS
-        for (int c = 0; c < S_COLS; c += P_VECTOR) {
-#if P_VECTOR == 4
-            *(__local float4 *)(row + c) = (float4)(e->s[r][c], e->s[r][c + 1], e->s[r][c + 2], e->s[r][c + 3]);
-#elif P_VECTOR == 2
-            *(__local float2 *)(row + c) = (float2)(e->s[r][c], e->s[r][c + 1]);
+        for (int r = 0; r < S_ROWS; r += ROW_VECTOR) {
+            __local float *at = p + ENGINE_ROW(e, r);
+#if ROWS_PER_ITEM % 4 == 0
+            *(__local float4 *)at = (float4)(e->s[r][c], e->s[r + 1][c], e->s[r + 2][c], e->s[r + 3][c]);
+#elif ROWS_PER_ITEM % 2 == 0
+            *(__local float2 *)at = (float2)(e->s[r][c], e->s[r + 1][c]);
 #else
-            row[c] = e->s[r][c];
+            *at = e->s[r][c];
 #endif
         }
     }
 }
 
-/* o += P's columns of the chunk * V chunk */
-FN void product_pv(engine *e, __local const float4 *p, __local const float4 *values)
+/* o += P of the chunk's keys * V chunk */
+FN void product_pv(engine *e, __local const float *p, __local const float *v)
 {
-    __local const v_vector *v = (__local const v_vector *)values + e->x;
-    p += e->y * P_STRIDE;
-    UNROLL_FEW
-    for (int n = 0; n < VALUE_CHUNK / 4; n++) {
-        v_vector b[4][O_VECTORS];
-        UNROLL_REGISTERS
-        for (int i = 0; i < 4; i++) {
-            FOR_O_VECTORS(j) { b[i][j] = v[(4 * n + i) * (V_STRIDE * 4 / V_VECTOR) + j * ITEMS_X]; }
-        }
-        FOR_ROWS(r)
-        {
-            const float4 a = p[r * ITEMS_Y * P_STRIDE + n];
-            FOR_O_VECTORS(j) { e->o[r][j] = MULTIPLY_ADD((v_vector)(a.x), b[0][j], e->o[r][j]); }
-            FOR_O_VECTORS(j) { e->o[r][j] = MULTIPLY_ADD((v_vector)(a.y), b[1][j], e->o[r][j]); }
-            FOR_O_VECTORS(j) { e->o[r][j] = MULTIPLY_ADD((v_vector)(a.z), b[2][j], e->o[r][j]); }
-            FOR_O_VECTORS(j) { e->o[r][j] = MULTIPLY_ADD((v_vector)(a.w), b[3][j], e->o[r][j]); }
-        }
-    }
+    p += e->y * ROW_VECTOR;
+    v += e->x * V_VECTOR;
+    OUTER_PRODUCTS(e->o, O_COLS, VALUE_CHUNK, p, ROW_VECTOR, ROWS_STRIDE, v, V_VECTOR, V_STRIDE)
 }
 
 /* 0 * NaN is NaN: V of keys that weigh nothing in every row of the tile must be 0, whatever stands there. Keys past the ends
@@ -317,42 +310,65 @@ FN void engine_pv(engine *e, const tile *t, int key0, const elem *alpha)
     store_p(e);
     FOR_ROWS(r)
     {
-        FOR_O_VECTORS(j) { e->o[r][j] *= alpha[r]; }
+        FOR_O_COLS(c) { e->o[r][c] *= alpha[r]; }
     }
-    for (int chunk = 0; chunk < V_CHUNKS; chunk++) {
+    /* Chunks behind the last key weigh nothing, and no block comes behind them. */
+    for (int chunk = 0; chunk < V_CHUNKS && key0 + chunk * VALUE_CHUNK < t->key_end; chunk++) {
         chunk_await(e, t, key0, K_CHUNKS + chunk);
         if (SCORE_OPTIONS) {
             clear_unseen(e, chunk * VALUE_CHUNK, SLOT_PLACE(e, K_CHUNKS + chunk));
         }
-        product_pv(e, P_PLACE(e) + chunk * (VALUE_CHUNK / 4), SLOT_PLACE(e, K_CHUNKS + chunk));
+        product_pv(e, (__local const float *)(P_PLACE(e) + chunk * VALUE_CHUNK * ROWS_STRIDE),
+                   (__local const float *)SLOT_PLACE(e, K_CHUNKS + chunk));
     }
     e->turn ^= CHUNKS & (SLOTS - 1);
 }
 
 #ifdef WARP_ASM
-FN float from_neighbour(float x, int distance)
+/* Every warp's part of a row, where a row lies in two of them; in place of x, the other one's. */
+#if ITEMS_X > WARP_X
+FN void parts_exchange(engine *e, elem *x)
 {
-    float y;
-    __asm__ volatile("shfl.sync.bfly.b32 %0, %1, %2, 0x1f, 0xffffffff;" : "=f"(y) : "f"(x), "r"(distance));
-    return y;
+    FOR_ROWS(r)
+    {
+        if (e->x % WARP_X == 0) {
+            PARTS_PLACE(e)[ENGINE_ROW(e, r) * 2 + e->x / WARP_X] = x[r];
+        }
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    FOR_ROWS(r) { x[r] = PARTS_PLACE(e)[ENGINE_ROW(e, r) * 2 + (e->x / WARP_X ^ 1)]; }
 }
+#endif
 FN void engine_fold_max(engine *e, elem *x)
 {
     UNROLL_REGISTERS
-    for (int distance = 1; distance < ITEMS_X; distance *= 2) {
+    for (int distance = 1; distance < WARP_X; distance *= 2) {
         FOR_ROWS(r)
         {
-            const float y = from_neighbour(x[r], distance);
+            const float y = from_neighbour(x[r], distance * 2);
             x[r] = LARGER(x[r], y);
         }
     }
+#if ITEMS_X > WARP_X
+    elem other[S_ROWS];
+    FOR_ROWS(r) { other[r] = x[r]; }
+    parts_exchange(e, other);
+    FOR_ROWS(r) { x[r] = LARGER(x[r], other[r]); }
+#endif
 }
 FN void engine_fold_sum(engine *e, elem *x)
 {
     UNROLL_REGISTERS
-    for (int distance = 1; distance < ITEMS_X; distance *= 2) {
-        FOR_ROWS(r) { x[r] += from_neighbour(x[r], distance); }
+    for (int distance = 1; distance < WARP_X; distance *= 2) {
+        FOR_ROWS(r) { x[r] += from_neighbour(x[r], distance * 2); }
     }
+#if ITEMS_X > WARP_X
+    elem other[S_ROWS];
+    FOR_ROWS(r) { other[r] = x[r]; }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    parts_exchange(e, other);
+    FOR_ROWS(r) { x[r] += other[r]; }
+#endif
 }
 #else
 /* Every work-item of a row shows its value in P's place, which is free: the others are past the product that read it. */
@@ -387,4 +403,5 @@ FN void engine_fold_sum(engine *e, elem *x)
         }
     }
 }
+#endif
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * simt: K and V stream through local memory, products are register micro-tiles. For GPUs, and for anything with real
- * work-groups. */
+ * simt: K and V stream through local memory, products are register micro-tiles; few rows take them from memory straight to
+ * registers. For GPUs, and for anything with real work-groups. */
 #include "../engine.h"
 #include "../problem.h"
 
@@ -15,8 +15,10 @@ struct shape {
 /* Preferred ones first. Rows times columns is what one load from local memory is used for; wider rows of work-items hold larger
  * heads in registers; the last ones are for small limits. */
 static const struct shape shapes[] = {
-    {256, 8, 8, 8},  /* 256 x  64 */
+    {128, 8, 8, 8},  /* 128 x  64 */
+    {256, 16, 8, 8}, /* 128 x 128 */
     {256, 16, 8, 4}, /* 128 x  64 */
+    {128, 16, 8, 8}, /*  64 x 128 */
     {256, 16, 4, 2}, /*  64 x  32 */
     {512, 32, 8, 2}, /* 128 x  64, half the output columns an item */
     {256, 32, 8, 4}, /*  64 x 128 */
@@ -78,19 +80,22 @@ static int v_size(const clattn_problem *problem, const struct config *config, in
 
 static int qk_size(const struct config *config)
 {
-    return (config->block_n + (config->q_resident ? 0 : config->block_m)) * (config->depth_chunk / 4 + 1);
+    return config->depth_chunk * (config->block_n / 4 + 1 + (config->q_resident ? 0 : config->block_m / 4 + 1));
 }
 
 static size_t local_bytes(const clattn_problem *problem, const struct config *config)
 {
     const int depth = round_up(problem->head_dim_qk, config->depth_chunk);
-    const int q = config->q_resident ? config->block_m * (depth / 4 + 1) : 0;
-    const int p = config->block_m * (config->block_n / 4 + 1);
+    const int q = config->q_resident ? depth * (config->block_m / 4 + 1) : 0;
+    const int p = config->block_n * (config->block_m / 4 + 1);
     const int v = v_size(problem, config, config->value_chunk);
     const int slot = qk_size(config) > v ? qk_size(config) : v;
+    /* Two numbers a row where one warp does not hold it, as in PARTS_SIZE. */
+    const int parts = config->block_n / config->cols_per_item > 16 ? config->block_m / 2 : 0;
     /* A flag a key, as in SEEN_SIZE. */
     const int flags = cla_problem_alters_scores(problem) ? config->block_n : 1;
-    return 16 * ((size_t)q + (size_t)p + (size_t)config->slots * (size_t)slot) + sizeof(int32_t) * (size_t)flags;
+    return 16 * ((size_t)q + (size_t)p + (size_t)parts + (size_t)config->slots * (size_t)slot) +
+           sizeof(int32_t) * (size_t)flags;
 }
 
 static void reside(const clattn_problem *problem, struct config *config, struct residence residence)
@@ -130,16 +135,99 @@ static bool by_four(const clattn_problem *problem, int64_t heads, const clattn_t
            (heads <= 1 || tensor->stride_head % 4 == 0);
 }
 
+/* Whether the sequence axis is the contiguous one. */
+static bool along_keys(const clattn_tensor *tensor) { return tensor->stride_seq == 1 && tensor->stride_dim != 1; }
+
+static bool is_by_four(const clattn_problem *problem, const clattn_tensor *tensor)
+{
+    return along_keys(tensor) ? by_four(problem, problem->heads_kv, tensor, tensor->stride_seq, tensor->stride_dim)
+                              : by_four(problem, problem->heads_kv, tensor, tensor->stride_dim, tensor->stride_seq);
+}
+
 static void find_vectors(const clattn_problem *problem, struct config *config)
 {
-    const clattn_tensor *const k = &problem->k, *const v = &problem->v;
-    const bool k_rows = by_four(problem, problem->heads_kv, k, k->stride_dim, k->stride_seq);
-    const bool v_rows = by_four(problem, problem->heads_kv, v, v->stride_dim, v->stride_seq);
-    const bool k_cols = !k_rows && by_four(problem, problem->heads_kv, k, k->stride_seq, k->stride_dim);
-    const bool v_cols = !v_rows && by_four(problem, problem->heads_kv, v, v->stride_seq, v->stride_dim);
-    config->vector_k = k_rows || k_cols ? 4 : 1;
-    config->vector_v = v_rows || v_cols ? 4 : 1;
-    config->transposed = (k_cols ? 1 : 0) | (v_cols ? 2 : 0);
+    config->vector_k = is_by_four(problem, &problem->k) ? 4 : 1;
+    config->vector_v = is_by_four(problem, &problem->v) ? 4 : 1;
+    config->transposed = (along_keys(&problem->k) ? 1 : 0) | (along_keys(&problem->v) ? 2 : 0);
+}
+
+/* Rows of one K/V head, which may share a tile. */
+static int64_t rows_of_group(const clattn_problem *problem)
+{
+    return problem->seq_q * (problem->heads_kv > 0 ? problem->heads_q / problem->heads_kv : 1);
+}
+
+/* Few rows: the twin of cl/engines/simt_few.cl. Up to that many rows of one K/V head, tiles that read K and V again beat tiles
+ * that compute for rows which are not there. */
+enum { FEW_ITEMS_X = 32, FEW_MAX_ROWS = 32, FEW_MAX_DIM = 256, FEW_QUADS = 8 };
+
+static int few_lanes(int64_t width) { return width <= 32 ? 4 : width <= 64 ? 8 : width <= 128 ? 16 : 32; }
+
+/* Keys of a block: as many as keep eight loads of 16 bytes on their way in each work-item, a whole row of work-items at least.
+ */
+static int few_block_n(const clattn_problem *problem, int work_group)
+{
+    const int k = few_lanes(problem->head_dim_qk) * (problem->k.type == CLATTN_FP32 ? 2 : 1);
+    const int v = few_lanes(problem->head_dim_v) * (problem->v.type == CLATTN_FP32 ? 2 : 1);
+    const int keys = FEW_QUADS * work_group / (k > v ? k : v), most = work_group;
+    return keys < FEW_ITEMS_X ? FEW_ITEMS_X : keys > most ? most : keys;
+}
+
+/* 16 bytes a work-item and step, as in RING_SIZE. */
+static size_t few_ring_bytes(const clattn_problem *problem, const struct config *config)
+{
+    const int k = few_lanes(problem->head_dim_qk) * (problem->k.type == CLATTN_FP32 ? 2 : 1);
+    const int v = few_lanes(problem->head_dim_v) * (problem->v.type == CLATTN_FP32 ? 2 : 1);
+    return 16 * (size_t)config->slots * (size_t)(config->block_n * (k + v));
+}
+
+static size_t few_local_bytes(const clattn_problem *problem, const struct config *config)
+{
+    const int k_lanes = few_lanes(problem->head_dim_qk);
+    const int pieces = config->block_m * config->block_n * (k_lanes / 4 | 1) * 4;
+    const int sums = config->work_group * 8 * config->block_m;
+    const int weights = config->block_m * config->block_n, folds = config->block_m * FEW_ITEMS_X;
+    const int floats = (pieces > sums ? pieces : sums) + weights + folds + round_up(config->block_m, 4);
+    return sizeof(float) * (size_t)floats + few_ring_bytes(problem, config);
+}
+
+static struct config few_config(const struct facts *facts, const clattn_problem *problem, int rows)
+{
+    const int items_y = rows < 4 ? rows : 4;
+    struct config config = {.engine = &cla_engine_simt,
+                            .spread = INT64_MAX,
+                            .block_m = rows,
+                            .work_group = FEW_ITEMS_X * items_y,
+                            .team = FEW_ITEMS_X * items_y,
+                            .packs_heads = true,
+                            .few_rows = true,
+                            .slots = copies_by_itself(facts) ? 2 : 0,
+                            .rows_per_item = rows / items_y};
+    config.block_n = few_block_n(problem, config.work_group);
+    config.cols_per_item = config.block_n / FEW_ITEMS_X;
+    config.local_bytes = few_local_bytes(problem, &config);
+    return config;
+}
+
+/* Rows of a K/V head: 1, 2, 4 or 8 at a time. Not for Intel's GPUs, whose compiler would keep nothing in registers. Returns how
+ * many tiles were listed. */
+static size_t few_configs(const struct facts *facts, const clattn_problem *problem, uint64_t items, struct config *list)
+{
+    const bool wide = problem->head_dim_qk > 128 || problem->head_dim_v > 128;
+    const int most = wide && (problem->k.type == CLATTN_FP32 || problem->v.type == CLATTN_FP32) ? 4 : 8;
+    if (cla_facts_is_intel_gpu(facts) || problem->head_dim_qk > FEW_MAX_DIM || problem->head_dim_v > FEW_MAX_DIM ||
+        rows_of_group(problem) > FEW_MAX_ROWS)
+        return 0;
+    int rows = 1;
+    while (rows < most && rows < rows_of_group(problem))
+        rows *= 2;
+    size_t count = 0;
+    for (; rows >= 1; rows /= 2) {
+        const struct config config = few_config(facts, problem, rows);
+        if ((uint64_t)config.work_group <= items && config.local_bytes <= facts->local_mem_static)
+            list[count++] = config;
+    }
+    return count;
 }
 
 enum { MAX_ACCUMULATORS = 128 };
@@ -150,8 +238,10 @@ enum { MAX_ACCUMULATORS = 128 };
 static int spills(const struct facts *facts, const clattn_problem *problem, const struct config *config)
 {
     const int floats = config->rows_per_item * (o_cols(problem, config) + config->cols_per_item);
+    /* The numbers of one product: of many columns eight are read at once. */
+    const int cols = o_cols(problem, config), read = config->rows_per_item + (cols % 8 == 0 ? 8 : cols);
     if (!cla_facts_is_intel_gpu(facts))
-        return floats > (facts->nv_compute ? 160 : 96) ? 4 : 0;
+        return floats + read > (facts->nv_compute ? 176 : 112) ? 4 : 0;
     const bool rolled = cla_problem_alters_scores(problem) && config->cols_per_item > 1;
     return floats > 96 ? 6 : rolled || floats > (cla_facts_has_large_registers(facts) ? 34 : 20) ? 4 : 0;
 }
@@ -159,14 +249,18 @@ static int spills(const struct facts *facts, const clattn_problem *problem, cons
 /* Higher is worse; shapes of equal rank keep the order of the table. */
 static int rank(const struct facts *facts, const clattn_problem *problem, const struct config *config)
 {
-    const bool alone = config->local_bytes > facts->local_mem_static / 2 && !copies_by_itself(facts);
+    /* A lone group waits for itself; one that is small too leaves most of a compute unit idle. */
+    const bool alone =
+        config->local_bytes > facts->local_mem_static / 2 && (config->work_group < 256 || !copies_by_itself(facts));
     /* Few rows read all keys for little work; few keys mean many rounds. */
     const bool small = config->block_m * config->block_n < 1024;
-    /* Tall tiles that leave half of the device without one. */
+    /* Tall tiles that leave half of the device without one, or half of whose rows are not there. */
     const int64_t tiles = problem->batch * problem->heads_q * ((problem->seq_q + config->block_m - 1) / config->block_m);
     const bool starves = config->block_m > 128 && tiles * 2 <= (int64_t)facts->compute_units;
+    const bool empty = config->block_m >= 2 * rows_of_group(problem);
+    const bool waits = config->slots == 1 && copies_by_itself(facts);
     const bool wastes = problem->causal && config->block_m < config->block_n;
-    return spills(facts, problem, config) + (small ? 3 : 0) + (alone || starves ? 2 : 0) + (wastes ? 1 : 0);
+    return spills(facts, problem, config) + (small ? 3 : 0) + (alone || waits || starves || empty ? 2 : 0) + (wastes ? 1 : 0);
 }
 
 static size_t configs(const struct facts *facts, const clattn_problem *problem, struct config list[CLA_MAX_CONFIGS])
@@ -174,11 +268,14 @@ static size_t configs(const struct facts *facts, const clattn_problem *problem, 
     const uint64_t items = facts->max_work_group < facts->max_work_item_0 ? facts->max_work_group : facts->max_work_item_0;
     int ranks[CLA_MAX_CONFIGS];
     const size_t usual = sizeof shapes / sizeof *shapes, narrow = sizeof narrow_shapes / sizeof *narrow_shapes;
-    const size_t last = usual + (cla_facts_is_intel_gpu(facts) ? narrow : 0);
-    size_t count = 0;
+    const size_t last = usual + (cla_facts_is_intel_gpu(facts) ? narrow : 0), few = few_configs(facts, problem, items, list);
+    size_t count = few;
+    for (size_t i = 0; i < few; i++)
+        find_vectors(problem, &list[i]);
     for (size_t i = 0; i < last && count < CLA_MAX_CONFIGS; i++) {
         const struct shape *const s = i < usual ? &shapes[i] : &narrow_shapes[i - usual];
         struct config config = {.engine = &cla_engine_simt,
+                                .spread = INT64_MAX,
                                 .block_m = s->work_group / s->items_x * s->rows,
                                 .block_n = s->items_x * s->cols,
                                 .work_group = s->work_group,
@@ -188,13 +285,15 @@ static size_t configs(const struct facts *facts, const clattn_problem *problem, 
                                 .cols_per_item = s->cols};
         if ((uint64_t)s->work_group > items || s->rows * o_cols(problem, &config) > MAX_ACCUMULATORS)
             continue;
-        if (!(!copies_by_itself(facts) && find_residence(facts, problem, &config, facts->local_mem_static / 2)) &&
+        /* Where a group alone cannot keep a compute unit busy, two of them at once. */
+        const bool half = s->work_group < 256 || !copies_by_itself(facts);
+        if (!(half && find_residence(facts, problem, &config, facts->local_mem_static / 2)) &&
             !find_residence(facts, problem, &config, facts->local_mem_static))
             continue;
         find_vectors(problem, &config);
         const int r = rank(facts, problem, &config);
         size_t at = count++;
-        for (; at > 0 && ranks[at - 1] > r; at--) {
+        for (; at > few && ranks[at - 1] > r; at--) {
             ranks[at] = ranks[at - 1];
             list[at] = list[at - 1];
         }
@@ -221,18 +320,20 @@ static bool serves(const struct facts *facts, const clattn_problem *problem, cha
 
 static void defines(const struct facts *facts, const clattn_problem *problem, const struct config *config, struct text *out)
 {
-    const bool rows_only = config->vector_k == 4 && config->vector_v == 4 && !config->transposed;
-    const int walks = rows_only ? 1 : config->vector_k == 4 || config->vector_v == 4 ? 2 : 0;
     cla_text_add(out, "#define COLS_PER_ITEM %d\n#define DEPTH_CHUNK %d\n", config->cols_per_item, config->depth_chunk);
+    if (config->few_rows)
+        cla_text_add(out, "#define FEW_ROWS\n#define RING_SLOTS %d\n", config->slots);
     if (facts->device_kind == DEVICE_CPU)
         cla_text_add(out, "#define KEEP_LOOPS\n");
+    cla_text_add(out, "#define K_ALONG_KEYS %d\n#define K_BY_FOUR %d\n", config->transposed & 1, config->vector_k == 4);
     if (cla_facts_is_intel_gpu(facts) && !cla_facts_has_large_registers(facts))
         cla_text_add(out, "#define FEW_REGISTERS\n");
     cla_text_add(out, "#define LOCAL_BYTES %zu\n", config->local_bytes);
     if (facts->nv_compute)
         cla_text_add(out, "#define NVIDIA_PTX %" PRIu64 "\n", facts->nv_compute);
     cla_text_add(out, "#define Q_RESIDENT %d\n#define ROWS_PER_ITEM %d\n", config->q_resident, config->rows_per_item);
-    cla_text_add(out, "#define SLOTS %d\n#define STAGE_WALKS %d\n", config->slots, walks);
+    cla_text_add(out, "#define SLOTS %d\n", config->slots);
+    cla_text_add(out, "#define V_ALONG_KEYS %d\n#define V_BY_FOUR %d\n", config->transposed >> 1, config->vector_v == 4);
     cla_text_add(out, "#define VALUE_CHUNK %d\n#define V_VECTOR %d\n", config->value_chunk, v_vector(problem, config));
 }
 

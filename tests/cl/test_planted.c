@@ -19,11 +19,15 @@ struct plant {
 /* Several key blocks with a maximum that rises from one to the next, more keys than queries, head_dim_v other than head_dim_qk.
  */
 #define RISING "hq2 hkv1 q9 k70 d8 dv12 lse"
+/* The same for tiles of few rows and of many. */
+#define FEW_ROWS "hq2 hkv1 q9 k300 d8 dv12 lse"
+#define MANY_ROWS "hq2 hkv1 q40 k300 d8 dv12 lse"
 #define CAUSAL "hq2 hkv1 q9 k70 d8 dv12 lse causal=bottom-right"
 /* The first rows of a tile see nothing, others of it do. */
 #define PARTLY_EMPTY "hq1 hkv1 q50 k20 d8 dv12 lse causal=bottom-right"
 /* head_dim = keys = a whole block: a transposed tile stays inside the buffer. */
 #define SQUARE "q9 k16 d16 dv12 lse"
+#define SQUARE_ROWS "q40 k16 d16 dv12 lse"
 /* More queries than keys and the reverse, without a diagonal. */
 #define TALL "q70 k9 d8 dv12 lse"
 
@@ -42,6 +46,7 @@ struct plant {
 #define TILE "cl/tile.cl"
 #define REFERENCE "cl/engines/reference.cl"
 #define SIMT "cl/engines/simt.cl"
+#define SIMT_FEW "cl/engines/simt_few.cl"
 #define UNFUSED "cl/unfused.cl"
 
 #define ALPHA "alpha[r] = POWER(e, m[r], base);"
@@ -50,13 +55,14 @@ struct plant {
 
 static const struct plant plants[] = {
     {"rescale deleted", "reference", RISING, {{SOFTMAX, ALPHA, "alpha[r] = (elem)(1.0f);"}}},
-    {"rescale deleted", "simt", RISING, {{SOFTMAX, ALPHA, "alpha[r] = (elem)(1.0f);"}}},
+    {"rescale deleted", "simt", MANY_ROWS, {{SOFTMAX, ALPHA, "alpha[r] = (elem)(1.0f);"}}},
     {"rescale of the output alone deleted", "reference", RISING, {{REFERENCE, "e->o[d] *= alpha[0];", ";"}}},
-    {"rescale of the output alone deleted", "simt", RISING, {{SIMT, "e->o[r][j] *= alpha[r];", ";"}}},
+    {"rescale of the output alone deleted", "simt", MANY_ROWS, {{SIMT, "e->o[r][c] *= alpha[r];", ";"}}},
+    {"rescale of the output alone deleted", "simt", FEW_ROWS, {{SIMT_FEW, "e->sum[r][i] *= factor;", ";"}}},
     {"rescale inverted", "reference", RISING, {{SOFTMAX, ALPHA, "alpha[r] = m[r] == -INFINITY ? 0.0f : EXP2(base - m[r]);"}}},
     {"rescale missing on the row sum", "reference", RISING, {{SOFTMAX, SUM, "l[r] += sum;"}}},
     {"base e beside base two", "reference", RISING, {{SOFTMAX, ALPHA, "alpha[r] = exp(m[r] - base);"}}},
-    {"base e beside base two", "simt", RISING, {{SOFTMAX, ALPHA, "alpha[r] = exp(m[r] - base);"}}},
+    {"base e beside base two", "simt", MANY_ROWS, {{SOFTMAX, ALPHA, "alpha[r] = exp(m[r] - base);"}}},
     {"probabilities in base e",
      "reference",
      RISING,
@@ -94,9 +100,14 @@ static const struct plant plants[] = {
       {REFERENCE, "row + d * e->k_dim", "row + d * e->k_seq"}}},
     {"K tile transposed",
      "simt",
-     SQUARE,
+     SQUARE_ROWS,
      {{SIMT, "matrix_set(&e->v, v,",
-       "e->k.row_step = a->k.dim, e->k.col_step = a->k.seq, e->k.walk = WALK_ROWS;\n    matrix_set(&e->v, v,"}}},
+       "e->k.row_step = a->k.dim, e->k.col_step = a->k.seq, e->k.aligned = 0;\n    matrix_set(&e->v, v,"}}},
+    {"K piece transposed",
+     "simt",
+     SQUARE,
+     {{SIMT_FEW, "matrix_set(&e->v, v,",
+       "e->k.row_step = a->k.dim, e->k.col_step = a->k.seq, e->k.aligned = 0;\n    matrix_set(&e->v, v,"}}},
     {"K stride for V's", "reference", RISING, {{REFERENCE, "e->v_seq = a->v.seq;", "e->v_seq = a->k.seq;"}}},
     {"seq_q for the keys", "reference", RISING, {{TILE, "t->kv_length = a->seq_kv;", "t->kv_length = a->seq_q;"}}},
     {"seq_q for the keys", "simt", RISING, {{TILE, "t->kv_length = a->seq_kv;", "t->kv_length = a->seq_q;"}}},
@@ -165,8 +176,8 @@ static const struct plant plants[] = {
      PACKED,
      {{TILE, "(int)clamp(kv_end - t->kv_start, (long)0, (long)a->seq_kv)",
        "(int)min((long)a->seq_kv, a->total_kv - t->kv_start)"}}},
-    {"chunks weigh the same", "reference", SPLIT, {{MERGE, "weight = exp2(lse[i] - base)", "weight = 1.0f"}}},
-    {"chunks weighed in base e", "reference", SPLIT, {{MERGE, "weight = exp2(lse[i] - base)", "weight = exp(lse[i] - base)"}}},
+    {"chunks weigh the same", "reference", SPLIT, {{MERGE, "weight = exp2(x - base)", "weight = 1.0f"}}},
+    {"chunks weighed in base e", "reference", SPLIT, {{MERGE, "weight = exp2(x - base)", "weight = exp(x - base)"}}},
     {"merged LSE in base two", "reference", SPLIT, {{MERGE, "(top + log2(sum)) * LN_2", "(top + log2(sum))"}}},
     {"sink in each chunk", "reference", SPLIT, {{EPILOGUE, "!SPLIT && a->has_sinks", "a->has_sinks"}}},
     {"hidden keys in no class", "cpu", SHARED_MASK, {{CLASSIFY, "seen |= kept ? 0 : CLASS_MASKED;", ";"}}},

@@ -83,7 +83,7 @@ static void wrong_engine_is_caught(void **state)
 {
     (void)state;
     setenv("CLATTN_SOURCE_DIR", root, 1);
-    assert_true(sources_alter(root, "cl/engines/simt.cl", "e->o[r][j] *= alpha[r];", ";")); /* the rescale */
+    assert_true(sources_alter(root, "cl/engines/simt_few.cl", "ENGINE_S_COL(e, c)) * factor", "ENGINE_S_COL(e, c))"));
     check_serves(SHAPE, "reference");
     unsetenv("CLATTN_SOURCE_DIR");
 }

@@ -51,6 +51,8 @@ static void need_no_failure(const struct trial_result *result, const char *engin
     }
 }
 
+bool engine_is_general(const struct engine *engine) { return !engine->vendor && engine != &cla_engine_cpu_decode; }
+
 bool attend_check(const char *engine, const char *text)
 {
     struct trial trial;

@@ -22,10 +22,13 @@ int bench_close(void **state);
 void bench_context_open(struct bench *other, const char *overrides);
 void bench_context_close(struct bench *other);
 
-/* Runs a statement with `engine` set to the name of each engine of the library that any device can run; FOR_ALL_ENGINES: of
- * vendors' own engines too, which decline most devices. */
+/* Whether an engine serves most shapes on any device of its kind: no vendor's, and not made for few rows alone. */
+bool engine_is_general(const struct engine *engine);
+
+/* Runs a statement with `engine` set to the name of each general engine of the library; FOR_ALL_ENGINES: of the others too,
+ * which decline most devices or shapes. */
 #define FOR_ALL_ENGINES(engine) FOR_ENGINES_IF(engine, true)
-#define FOR_EACH_ENGINE(engine) FOR_ENGINES_IF(engine, !cla_engines[engine##_row]->vendor)
+#define FOR_EACH_ENGINE(engine) FOR_ENGINES_IF(engine, engine_is_general(cla_engines[engine##_row]))
 #define FOR_ENGINES_IF(engine, condition)                                                                                      \
     for (size_t engine##_row = 0; engine##_row < cla_engine_count; engine##_row++)                                             \
         for (const char *engine = (condition) ? cla_engines[engine##_row]->name : NULL; engine != NULL; engine = NULL)

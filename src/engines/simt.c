@@ -215,6 +215,11 @@ static size_t few_configs(const struct facts *facts, const clattn_problem *probl
 {
     const bool wide = problem->head_dim_qk > 128 || problem->head_dim_v > 128;
     const int most = wide && (problem->k.type == CLATTN_FP32 || problem->v.type == CLATTN_FP32) ? 4 : 8;
+    /* Thirty-two loads of 16 bytes and the text of options spill in the loops of a compiler with 256 registers (gfx1030). */
+    const bool fp32 = problem->k.type == CLATTN_FP32 || problem->v.type == CLATTN_FP32;
+    const bool long_rows = problem->head_dim_qk > 64 || problem->head_dim_v > 64;
+    if (!facts->nv_compute && cla_problem_alters_scores(problem) && fp32 && long_rows)
+        return 0;
     if (cla_facts_is_intel_gpu(facts) || problem->head_dim_qk > FEW_MAX_DIM || problem->head_dim_v > FEW_MAX_DIM ||
         rows_of_group(problem) > FEW_MAX_ROWS)
         return 0;

@@ -23,6 +23,7 @@ typedef struct {
     long first_team;              /* a call cut into several launches starts here */
     long classes;                 /* first byte, in the workspace, of the classes of the mask\'s tiles; -1: there are none */
     long class_batch, class_head; /* 0 where the batch or the heads share them */
+    long together;                /* packed heads whose tiles come in turn, long ones first */
     int corner;
     int batches, heads_q, heads_kv;
     int seq_q, seq_kv;

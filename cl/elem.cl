@@ -66,3 +66,13 @@ FN elem clamp_score(elem x)
     return PICK(y < (elem)(-LARGEST), (elem)(-LARGEST), y);
 #endif
 }
+/* Its halves. */
+FN elem clamp_score_above(elem x) { return PICK(x > (elem)(LARGEST), (elem)(LARGEST), x); }
+FN elem clamp_score_below(elem x)
+{
+#ifdef CLAMP_BELOW
+    return CLAMP_BELOW(x, LARGEST);
+#else
+    return PICK(x < (elem)(-LARGEST), (elem)(-LARGEST), x);
+#endif
+}

@@ -26,13 +26,20 @@ FN void add_sink(elem sink, elem *m, elem *l, elem *scale)
     *m = now;
 }
 
-FN void store_lse_row(const tile *t, const launch_args *a, index in_tile, elem lse, __global float *lse_data)
+/* *to = x where c holds. */
+#ifndef STORE_FLOAT_WHEN
+#define STORE_FLOAT_WHEN(c, to, x)                                                                                             \
+    if (c) {                                                                                                                   \
+        *(to) = (x);                                                                                                           \
+    }
+#endif
+
+/* By one of the work-items that share the rows. */
+FN void store_lse_row(const tile *t, const launch_args *a, index in_tile, elem lse, int is_owner, __global float *lse_data)
 {
     for (int lane = 0; lane < LANES; lane++) {
         const int row = LANE_INDEX(in_tile, lane) + t->row0;
-        if (row < t->rows) {
-            lse_data[tile_row_offset(t, a->lse, row)] = LANE(lse, lane);
-        }
+        STORE_FLOAT_WHEN(is_owner & (row < t->rows), lse_data + tile_row_offset(t, a->lse, row), LANE(lse, lane));
     }
 }
 
@@ -121,9 +128,7 @@ FN void store_tile(engine *e, const tile *t, const launch_args *a, const option_
 #else
         store_row(e, t, a, r, o_data);
         if (a->has_lse) {
-            if (ENGINE_OWNS_ROWS(e)) {
-                store_lse_row(t, a, in_tile, lse * LN_2, lse_data);
-            }
+            store_lse_row(t, a, in_tile, lse * LN_2, ENGINE_OWNS_ROWS(e), lse_data);
         }
 #endif
     }

@@ -17,17 +17,16 @@
 #define TURN(w) (1 + (w))
 #define ALONE(w) (1 + CONSUMERS + (w))
 
-FN int consumer_of(void) { return (int)get_local_id(0) / 128 - 1; }
-FN void turn_begin(void)
+FN void turn_begin(const engine *e)
 {
     if (CONSUMERS > 1) {
-        named_wait(TURN(consumer_of()), 256);
+        named_wait(TURN(e->consumer), 256);
     }
 }
-FN void turn_end(void)
+FN void turn_end(const engine *e)
 {
     if (CONSUMERS > 1) {
-        named_arrive(TURN((consumer_of() + 1) % CONSUMERS), 256);
+        named_arrive(TURN((e->consumer + 1) % CONSUMERS), 256);
     }
 }
 FN void release(uint barrier_at)
@@ -57,7 +56,7 @@ FN void clear_unseen(const engine *e, const span *keys, int key0, int slot)
         }
     }
     PUBLISH_STORES();
-    named_wait(ALONE(consumer_of()), 128);
+    named_wait(ALONE(e->consumer), 128);
 }
 
 FN void wait_values(const engine *e, const span *keys, int key0, int block)
@@ -81,6 +80,15 @@ FN void weigh(engine *e, const span *keys, const launch_args *a, const option_da
     softmax_step(e, m, l, alpha, altered);
 }
 
+/* S of block `now` is there: K, and behind a tile's last block Q, may be overwritten. */
+FN void release_operands(const engine *e, const span *keys, int key0, int now)
+{
+    release(K_EMPTY(e, now & 1));
+    if (key0 + BLOCK_N >= keys->key_end) {
+        release(Q_EMPTY(e));
+    }
+}
+
 /* One tile with keys. `block` counts the blocks of all tiles: its bits say which slot and which turn of its barriers. */
 FN void consume_tile(engine *e, const span *keys, const launch_args *a, const option_data *b, int *block, float factor, elem *m,
                      elem *l)
@@ -89,24 +97,24 @@ FN void consume_tile(engine *e, const span *keys, const launch_args *a, const op
     int first = 1; /* O has nothing of this tile yet: the product overwrites it */
     int key0 = keys->first_block;
     barrier_wait(K_FULL(e, *block & 1), *block >> 1);
-    turn_begin();
+    turn_begin(e);
     wgmma_qk(e, *block & 1);
-    turn_end();
+    turn_end(e);
     WGMMA_WAIT(0);
-    release(K_EMPTY(e, *block & 1));
+    release_operands(e, keys, key0, *block);
     weigh(e, keys, a, b, key0, factor, m, l, alpha);
     pack_weights(e);
     for (key0 += BLOCK_N; key0 < keys->key_end; key0 += BLOCK_N) {
         const int last = *block, now = ++*block;
         barrier_wait(K_FULL(e, now & 1), now >> 1);
-        turn_begin();
+        turn_begin(e);
         wgmma_qk(e, now & 1);
         wait_values(e, keys, key0 - BLOCK_N, last);
         wgmma_pv(e, last & 1, !first);
         first = 0;
-        turn_end();
+        turn_end(e);
         WGMMA_WAIT(1);
-        release(K_EMPTY(e, now & 1));
+        release_operands(e, keys, key0, now);
         weigh(e, keys, a, b, key0, factor, m, l, alpha);
         WGMMA_WAIT(0);
         release(V_EMPTY(e, last & 1));
@@ -116,7 +124,6 @@ FN void consume_tile(engine *e, const span *keys, const launch_args *a, const op
         }
         pack_weights(e);
     }
-    release(Q_EMPTY(e));
     wait_values(e, keys, key0 - BLOCK_N, *block);
     wgmma_pv(e, *block & 1, !first);
     WGMMA_WAIT(0);
@@ -130,12 +137,13 @@ FN void consume(engine *e, const launch_args *a, const option_data *b, __global 
     const float factor = score_factor(a);
     int block = 0;
     span keys;
-    e->row = consumer_of() * 64 + (int)get_local_id(0) % 128 / 32 * 16 + (int)get_local_id(0) % 32 / 4;
+    e->consumer = ptx_uniform((int)get_local_id(0) / 128 - 1);
+    e->row = e->consumer * 64 + (int)get_local_id(0) % 128 / 32 * 16 + (int)get_local_id(0) % 32 / 4;
     e->col = (int)get_local_id(0) % 4 * 2;
     e->late = 1.0f; /* rows that see no key have no product that would say it */
     UNROLL for (int i = 0; i < DIM_V / 2; i++) { e->o[i] = 0.0f; }
-    if (consumer_of() == CONSUMERS - 1) {
-        turn_end();
+    if (e->consumer == CONSUMERS - 1) {
+        turn_end(e);
     }
     for (keys.number = 0;; keys.number++) {
         elem m[S_ROWS], l[S_ROWS];
@@ -155,7 +163,7 @@ FN void consume(engine *e, const launch_args *a, const option_data *b, __global 
             keys.key_end = given->t.key_end;
             keys.first_block = keys.key_begin / BLOCK_N * BLOCK_N;
             /* Of this consumer's rows: fewer than the tile's see less of a diagonal. */
-            const int first = given->t.row0 + consumer_of() * 64, last = min(first + 63, given->t.rows - 1);
+            const int first = given->t.row0 + e->consumer * 64, last = min(first + 63, given->t.rows - 1);
             keys.open_begin = max(0, last + given->t.diagonal_low);
             keys.open_end = last < given->t.q_length ? min(given->t.kv_length, first + given->t.diagonal_high + 1) : 0;
             consume_tile(e, &keys, a, b, &block, factor, m, l);

@@ -96,6 +96,29 @@ FN int scores_change(const tile *t, const launch_args *a, int key0, int class)
     return !tile_block_is_open(t, key0);
 }
 
+#if defined(ENGINE_RUN) && !SCORE_OPTIONS
+/* Hides what row r does not see. An engine with ENGINE_RUN holds its columns in runs of so many, in the order of their keys,
+ * and the same way for every column 0: of a tile on the diagonal most runs are all seen or all hidden. `first` and `last` count
+ * from the key of column 0. */
+FN void score_row_by_runs(engine *e, int r, int first, int last)
+{
+    UNROLL for (int run = 0; run < S_COLS; run += ENGINE_RUN)
+    {
+        const int from = ENGINE_S_COL(e, run) - ENGINE_S_COL(e, 0),
+                  to = ENGINE_S_COL(e, run + ENGINE_RUN - 1) - ENGINE_S_COL(e, 0);
+        if (to < first || from > last) {
+            UNROLL for (int c = run; c < run + ENGINE_RUN; c++) { S_SET(e, r, c, -INFINITY); }
+        } else if (from < first || to > last) {
+            UNROLL for (int c = run; c < run + ENGINE_RUN; c++)
+            {
+                const int key = ENGINE_S_COL(e, c) - ENGINE_S_COL(e, 0);
+                S_SET(e, r, c, PICK((key >= first) & (key <= last), S_GET(e, r, c), -INFINITY));
+            }
+        }
+    }
+}
+#endif
+
 /* Clamped first (a finite score stays a number), then hidden. */
 FN void score_tile(engine *e, const tile *t, const launch_args *a, const option_data *b, int key0, int class)
 {
@@ -104,6 +127,10 @@ FN void score_tile(engine *e, const tile *t, const launch_args *a, const option_
         const index row = ENGINE_ROW(e, r) + t->row0;
         const index query = t->pack == 1 ? row : row / t->pack;
         const index first = FIRST_KEY(t, query), last = LAST_KEY(t, query);
+#if defined(ENGINE_RUN) && !SCORE_OPTIONS
+        FOR_S_COLS(c) { S_SET(e, r, c, clamp_score_below(S_GET(e, r, c))); }
+        score_row_by_runs(e, r, first - (key0 + ENGINE_S_COL(e, 0)), last - (key0 + ENGINE_S_COL(e, 0)));
+#else
 #if SCORE_OPTIONS
         row_options options;
         row_options_find(&options, t, a, b, row);
@@ -118,5 +145,6 @@ FN void score_tile(engine *e, const tile *t, const launch_args *a, const option_
 #endif
             S_SET(e, r, c, PICK(seen, clamp_score(s), (elem)(-INFINITY)));
         }
+#endif
     }
 }

@@ -18,6 +18,18 @@
 #define BASE_TWO(e, x) (x)
 #endif
 
+/* The scores of elem r clamped, of a masked tile from above only; the largest. */
+FN elem clamp_row(engine *e, int r, int masked)
+{
+    elem x = (elem)(-INFINITY);
+    FOR_S_COLS(c) { S_SET(e, r, c, clamp_score_above(S_GET(e, r, c))); }
+    if (!masked) {
+        FOR_S_COLS(c) { S_SET(e, r, c, clamp_score_below(S_GET(e, r, c))); }
+    }
+    FOR_S_COLS(c) { x = LARGER(x, S_GET(e, r, c)); }
+    return x;
+}
+
 FN void softmax_step(engine *e, elem *m, elem *l, elem *alpha, int masked)
 {
     elem largest[S_ROWS];
@@ -33,18 +45,11 @@ FN void softmax_step(engine *e, elem *m, elem *l, elem *alpha, int masked)
             FOR_S_COLS(c) { x = LARGER(x, S_GET(e, r, c)); }
         }
         /* A score that overflowed: clamping can change a weight only where the largest one is itself out of the ordinary
-         * (below, an infinite score weighs 0 either way), so an open tile pays for one test a row. A masked tile is clamped
-         * already. */
-        if (!masked) {
-            if (any_row((x >= (elem)(1e38f)) | (x <= (elem)(-1e38f)))) {
-                x = (elem)(-INFINITY);
-                FOR_S_COLS(c)
-                {
-                    const elem s = clamp_score(S_GET(e, r, c));
-                    S_SET(e, r, c, s);
-                    x = LARGER(x, s);
-                }
-            }
+         * (below, an infinite score weighs 0 either way), so a tile pays for one test a row. A masked tile is clamped from
+         * below already, and its hidden scores stay hidden. */
+        const index low = masked ? (index)(0) : (index)(x <= (elem)(-1e38f));
+        if (any_row((index)(x >= (elem)(1e38f)) | low)) {
+            x = clamp_row(e, r, masked);
         }
         largest[r] = x;
     }

@@ -87,24 +87,29 @@ FN void tile_sequence(tile *t, const launch_args *a, const option_data *b, int b
     t->diagonal_high = saturate(offset + a->right);
 }
 
+/* Numbers of tiles. An engine that declines calls with 2^31 of them may say int. */
+#ifdef TEAM_INDEX
+typedef TEAM_INDEX team_index;
+FN team_index quotient(team_index a, int b) { return (team_index)((uint)a / (uint)b); }
+#else
+typedef long team_index;
 /* a / b of numbers that are not negative. GPUs have no instruction for it, and the long one takes as long as reading memory. */
-FN long quotient(long a, int b) { return a <= 0x7fffffff ? (long)((uint)a / (uint)b) : a / b; }
+FN team_index quotient(team_index a, int b) { return a <= 0x7fffffff ? (long)((uint)a / (uint)b) : a / b; }
+#endif
 
 /* Tile number `team` of the call; false where its sequence is too short to have it. Longest rows first where the diagonal
- * limits the keys: they take longest; with PAIR_TILES long and short ones in turn, with HEADS_TOGETHER the longest of all heads
- * first. Chunks of one tile lie apart by all its blocks, so that teams at work together share keys. */
-FN int tile_decode(tile *t, const launch_args *a, const option_data *b, long team)
+ * limits the keys: they take longest; with PAIR_TILES long and short ones in turn. `together` heads take turns, so that their
+ * long tiles all come before their short ones. Chunks of one tile lie apart by all its blocks, so that teams at work together
+ * share keys. */
+FN int tile_decode(tile *t, const launch_args *a, const option_data *b, team_index team)
 {
-    const int packed_heads = a->heads_q / a->pack;
-#ifdef HEADS_TOGETHER
-    const int heads = a->right < OPEN_END ? packed_heads * a->batches : 1;
-#else
-    const int heads = 1;
-#endif
-    const long in_head = quotient(team, heads), blocks = quotient(in_head, a->q_blocks), others = quotient(blocks, a->chunks);
-    const int block = (int)(in_head - blocks * a->q_blocks);
-    const long rest = heads == 1 ? others : team - in_head * heads;
-    t->chunk = (int)(blocks - others * a->chunks);
+    const int packed_heads = a->heads_q / a->pack, together = (int)a->together;
+    const team_index first_head = quotient(quotient(quotient(team, a->q_blocks), a->chunks), together) * together;
+    const int heads = (int)min((team_index)together, (team_index)packed_heads * a->batches - first_head);
+    const team_index within = team - first_head * a->q_blocks * a->chunks, in_head = quotient(within, heads);
+    const team_index rest = first_head + (within - in_head * heads);
+    t->chunk = (int)quotient(in_head, a->q_blocks);
+    const int block = (int)(in_head - (team_index)t->chunk * a->q_blocks);
     t->pack = a->pack;
 #ifdef PAIR_TILES
     /* A runtime that deals out runs of neighbouring groups, as CPUs' do, would give all the long ones to one core. */

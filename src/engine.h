@@ -26,12 +26,13 @@ struct config {
     int classify_group; /* of the launch that looks through explicit masks first; 0: there is none */
     /* The engine's own numbers; what they mean is its affair, what they are called in kernel text too. */
     int rows_per_item, cols_per_item;
-    bool few_rows;          /* K and V go straight to registers */
-    int depth_chunk;        /* columns of Q and K in local memory at a time */
-    int value_chunk;        /* rows of V in local memory at a time */
-    int resident;           /* groups that a launch has at most, each taking tiles in turn; 0: a group a tile */
-    int slots;              /* chunks of K or V in local memory at once: 2 while the next is on its way, 1 to save memory */
-    int q_resident;         /* 1: Q stays in local memory whole, 0: its chunks come with those of K */
+    bool few_rows;   /* K and V go straight to registers */
+    int depth_chunk; /* columns of Q and K in local memory at a time */
+    int value_chunk; /* rows of V in local memory at a time */
+    int64_t spread;  /* bytes of K and V that tiles at work may be spread over, so that long ones come first; 0: one head */
+    int resident;    /* groups that a launch has at most, each taking tiles in turn; 0: a group a tile */
+    int slots;       /* chunks of K or V in local memory at once: 2 while the next is on its way, 1 to save memory */
+    int q_resident;  /* 1: Q stays in local memory whole, 0: its chunks come with those of K */
     int vector_k, vector_v; /* elements a load of K and V may take at once: strides and alignment allow it */
     int transposed;         /* bit 0: K's sequence axis is the contiguous one, bit 1: V's */
 };
@@ -47,6 +48,7 @@ struct engine {
     bool vendor;      /* goes past the standard: believed only after the self-check (src/selfcheck.h) */
     const char *ptx_target; /* NULL, or the architecture for which its program is built a second time (src/ptx.h) */
     bool has_scores;        /* gives the caller's scores along with O */
+    bool rounds_weights;    /* its second product takes weights in V's storage type */
 
     /* Does it serve this problem on this device? If not, `why` says so in a few words. The problem is valid. */
     bool (*serves)(const struct facts *facts, const clattn_problem *problem, char *why, size_t why_size);

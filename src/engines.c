@@ -23,6 +23,12 @@ const struct engine *cla_engine_find(const char *name)
 
 const char *clattn_engine_name(size_t index) { return index < cla_engine_count ? cla_engines[index]->name : NULL; }
 
+int clattn_engine_rounds_weights(const char *name)
+{
+    const struct engine *const engine = name ? cla_engine_find(name) : NULL;
+    return engine && engine->rounds_weights;
+}
+
 bool cla_decline(char *why, size_t size, const char *format, ...)
 {
     va_list list;

@@ -7,7 +7,31 @@
 
 #include <string.h>
 
-static clattn_status set_arguments(const clattn_context *context, cl_kernel kernel, const clattn_call *call,
+/* Sets one buffer argument. An absent one that was absent before is left alone; another is set every time, since a handle may
+ * come back as that of another buffer. */
+static cl_int set_buffer(const clattn_context *context, struct plan_kernel *kernel, cl_uint index, const clattn_buffer *buffer)
+{
+    const uint32_t bit = (uint32_t)1 << index;
+    if (!buffer && (kernel->absent & bit))
+        return CL_SUCCESS;
+    kernel->absent &= ~bit;
+    const cl_int code = cla_set_buffer(context, kernel->cl, index, buffer);
+    if (code == CL_SUCCESS && !buffer)
+        kernel->absent |= bit;
+    return code;
+}
+
+static cl_int set_numbers(struct plan_kernel *kernel, cl_uint index, const struct launch_args *args)
+{
+    if (kernel->has_args && memcmp(&kernel->args, args, sizeof *args) == 0)
+        return CL_SUCCESS;
+    kernel->args = *args;
+    const cl_int code = clSetKernelArg(kernel->cl, index, sizeof *args, args);
+    kernel->has_args = code == CL_SUCCESS;
+    return code;
+}
+
+static clattn_status set_arguments(const clattn_context *context, struct plan_kernel *kernel, const clattn_call *call,
                                    const struct launch_args *args, clattn_error *error)
 {
     /* In the order of KERNEL_PARAMETERS in cl/args.cl. Absent buffers are NULL arguments: one signature serves all kernels. */
@@ -33,9 +57,9 @@ static clattn_status set_arguments(const clattn_context *context, cl_kernel kern
     const cl_uint count = sizeof buffers / sizeof *buffers;
     cl_int code = CL_SUCCESS;
     for (cl_uint i = 0; i < count && code == CL_SUCCESS; i++)
-        code = cla_set_buffer(context, kernel, i, buffers[i]);
+        code = set_buffer(context, kernel, i, buffers[i]);
     if (code == CL_SUCCESS)
-        code = clSetKernelArg(kernel, count, sizeof *args, args);
+        code = set_numbers(kernel, count, args);
     return code == CL_SUCCESS ? CLATTN_SUCCESS : cla_fail_cl(error, code, "clSetKernelArg");
 }
 
@@ -98,7 +122,7 @@ static clattn_status enqueue_launches(clattn_plan *plan, struct chain *chain, co
         for (size_t first = 0; first < groups && status == CLATTN_SUCCESS; first += slice) {
             const size_t some = groups - first < slice ? groups - first : slice;
             args.first_team = (int64_t)(first * (size_t)(plan->config.work_group / plan->config.team));
-            status = set_arguments(plan->context, plan->kernels[i].cl, call, &args, error);
+            status = set_arguments(plan->context, &plan->kernels[i], call, &args, error);
             if (status == CLATTN_SUCCESS)
                 status = enqueue_one(chain, plan->kernels[i].cl, some, launches[i].work_group,
                                      is_last && i + 1 == count && first + some == groups, event, error);

@@ -98,6 +98,19 @@ static void set_classes(const clattn_problem *p, const struct config *config, co
     args->key_blocks = (int32_t)table.key_blocks;
 }
 
+/* Packed heads whose tiles are mixed, long ones first. Where no diagonal makes some longer, one after the other: fewer keys at
+ * a time. */
+static int64_t choose_together(const clattn_problem *p, const struct config *config, const struct launch_args *args)
+{
+    const int64_t row = p->head_dim_qk * (int64_t)cla_type_size(p->k.type) + p->head_dim_v * (int64_t)cla_type_size(p->v.type);
+    const int64_t heads = (int64_t)args->batches * args->heads_q / args->pack;
+    const int64_t bytes = (args->seq_kv > 0 ? args->seq_kv : 1) * row * args->pack / args->group;
+    if (args->right >= CLA_OPEN_END || config->spread == 0)
+        return 1;
+    const int64_t fit = config->spread / (bytes > 0 ? bytes : 1);
+    return fit < 1 || heads < 1 ? 1 : fit < heads ? fit : heads < INT32_MAX ? heads : INT32_MAX;
+}
+
 void cla_launch_args(const clattn_problem *p, const struct config *config, const clattn_call *call, struct launch_args *args)
 {
     const struct launch_args fresh = {0};
@@ -129,6 +142,7 @@ void cla_launch_args(const clattn_problem *p, const struct config *config, const
     args->scores_only = config->scores_only;
     args->scale = call->scale;
     set_diagonal(p, call, args);
+    args->together = choose_together(p, config, args);
     set_options(p, call, args);
     set_sequences(p, call, args);
 }

@@ -25,6 +25,7 @@ struct launch_args {
     int64_t first_team;
     int64_t classes;
     int64_t class_batch, class_head;
+    int64_t together;
     int32_t corner;
     int32_t batches, heads_q, heads_kv;
     int32_t seq_q, seq_kv;

@@ -55,6 +55,8 @@ static clattn_status create_kernels(clattn_plan *plan, cl_program program, char 
         struct plan_kernel *kernel = &plan->kernels[plan->kernel_count];
         cl_int code = CL_SUCCESS;
         kernel->name = launches[i].kernel;
+        kernel->absent = 0;
+        kernel->has_args = false;
         kernel->cl = clCreateKernel(program, launches[i].kernel, &code);
         if (code == CL_OUT_OF_HOST_MEMORY)
             return cla_fail_cl(error, code, "clCreateKernel");

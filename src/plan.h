@@ -6,14 +6,19 @@
 
 #include "context.h"
 #include "engine.h"
+#include "launch.h"
 
 /* Whether what was just built may be believed. *right false with SUCCESS: `why` says what was wrong. */
 typedef clattn_status (*cla_judge_fn)(clattn_plan *plan, cl_program program, bool *right, char *why, size_t why_size,
                                       clattn_error *error);
 
+/* A kernel, and what its arguments are by now, as far as a call need not set them again. */
 struct plan_kernel {
     const char *name;
     cl_kernel cl;
+    uint32_t absent;         /* a bit a buffer argument: it is NULL */
+    bool has_args;           /* the last argument is `args` */
+    struct launch_args args; /* compared byte by byte: it has no padding */
 };
 
 struct clattn_plan {

@@ -128,7 +128,7 @@ static int first_launch(struct work *w, struct lane *lane)
     r->builds = clattn_context_build_count(lane->context);
     if (!trial_device_read(&w->device, session->queue, &w->data, &call, &code))
         return cli_fail_cl(session->command, call, code);
-    trial_judge(&w->out->trial, &w->data, &judged);
+    trial_judge_engine(&w->out->trial, r->engine, &w->data, &judged);
     r->right = judged.ok;
     r->max_error = judged.max_error;
     r->bound = judged.bound;

@@ -3,6 +3,7 @@
 #define CLATTN_EXPERIMENTAL
 #include "cli.h"
 #include "matrix.h"
+#include "random_shape.h"
 #include "session.h"
 #include "trial.h"
 
@@ -32,10 +33,12 @@ struct check {
     size_t builds;            /* of emulated contexts that are gone */
     const char *engine;
     bool full, progress;
+    int64_t random; /* problems drawn at random, instead of the matrix */
     uint64_t seed;
     double most_work; /* trials of more are left out; 0: there is no limit */
     size_t left_out;
-    size_t done, planned; /* trials of the group at hand */
+    int64_t part, parts;        /* only this part of each group, from 0 on */
+    size_t done, seen, planned; /* trials of the group at hand */
     struct tally group, total;
     double group_start; /* on clock_seconds */
     int code;           /* CLI_OK, or why everything stops */
@@ -170,6 +173,8 @@ static bool visit(void *user, const struct matrix_group *group, const char *text
     struct trial_result result;
     clattn_error error;
     clattn_error_init(&error);
+    if (check->seen++ * (size_t)check->parts / check->planned != (size_t)check->part)
+        return true;
     show_progress(check, group->name);
     if (trial_parse(text, &trial, &error) != CLATTN_SUCCESS) {
         check->code = cli_fail_library("check", &error);
@@ -192,12 +197,29 @@ static void run_group(struct check *check, const struct matrix_group *group)
 {
     memset(&check->group, 0, sizeof check->group);
     check->group_start = clock_seconds();
-    check->done = 0;
+    check->done = check->seen = 0;
     check->planned = matrix_count(group, check->full);
     if (check->planned == 0) /* too long for the quick sample */
         return;
     matrix_walk(group, check->full, check->seed, visit, check);
     print_group(check, group);
+    add(&check->total, &check->group);
+}
+
+static void run_random(struct check *check)
+{
+    static const struct matrix_group group = {.name = "random"};
+    uint64_t state = check->seed;
+    char text[512];
+    memset(&check->group, 0, sizeof check->group);
+    check->group_start = clock_seconds();
+    check->done = check->seen = 0;
+    check->planned = (size_t)check->random;
+    for (int64_t i = 0; i < check->random && check->code == CLI_OK; i++) {
+        random_shape(&state, true, text, sizeof text);
+        visit(check, &group, text);
+    }
+    print_group(check, &group);
     add(&check->total, &check->group);
 }
 
@@ -276,8 +298,8 @@ static void run_all(struct check *check, const struct cli_list *engines, const s
         check->engine = clattn_engine_name(e);
         if (!is_chosen(engines, check->engine))
             continue;
-        if (shape) {
-            run_shape(check, shape);
+        if (shape || check->random > 0) {
+            shape ? run_shape(check, shape) : run_random(check);
             continue;
         }
         for (size_t g = 0; check->code == CLI_OK && g < matrix_group_count; g++)
@@ -313,7 +335,10 @@ static int check_device(struct check *check, const struct cli_list *engines, con
     if (shape)
         printf("%s\n", text ? text : "");
     else
-        printf("%s: %s of the test matrix, seed %" PRIu64 "\n", text ? text : "", check->full ? "all" : "a sample",
+        printf("%s: %s, seed %" PRIu64 "\n", text ? text : "",
+               check->random > 0 ? "random problems"
+               : check->full     ? "all of the test matrix"
+                                 : "a sample of the test matrix",
                check->seed);
     free(text);
     const double start = clock_seconds();
@@ -335,12 +360,21 @@ static int list_matrix(struct check *check, const struct cli_list *groups)
     return CLI_OK;
 }
 
+static bool read_part(const char *text, struct check *check)
+{
+    int used = 0;
+    if (sscanf(text, "%" SCNd64 "/%" SCNd64 "%n", &check->part, &check->parts, &used) != 2 || text[used] != '\0')
+        return false;
+    check->part--;
+    return check->parts > 0 && check->part >= 0 && check->part < check->parts;
+}
+
 int cmd_check(int argc, char **argv)
 {
-    struct check check = {.code = CLI_OK};
+    struct check check = {.code = CLI_OK, .parts = 1};
     struct cli_list engines = {.count = 0}, groups = {.count = 0};
     bool quick = false, list = false;
-    const char *shape = NULL;
+    const char *shape = NULL, *part = NULL;
     int64_t seed = DEFAULT_SEED, work = 0;
     struct trial trial;
     clattn_error error;
@@ -354,6 +388,9 @@ int cmd_check(int argc, char **argv)
         {"--seed", "N", CLI_INTEGER, &seed, "another sample, other numbers"},
         {"--work", "N", CLI_INTEGER, &work,
          "leave out shapes of more than N multiply-adds, for devices that take long over them"},
+        {"--random", "N", CLI_INTEGER, &check.random,
+         "N problems with options in any company, drawn by --seed, instead of the matrix"},
+        {"--part", "N/M", CLI_TEXT, &part, "of each group only part N of M, 1/M to M/M, for as many processes side by side"},
         {"--shape", "\"SHAPE\"", CLI_TEXT, &shape,
          "only this one; beside the words of a shape it may hold layout=NAME,\n"
          "call=BATCH,SEQ_Q,SEQ_KV, inputs=NAME, repeats=N, override=FACTS, seed=N"},
@@ -362,7 +399,7 @@ int cmd_check(int argc, char **argv)
     const struct cli_command command = {
         .name = "check",
         .synopsis = "[--device SEL] [--engine NAME]... [--group NAME]... [--quick | --full] [--seed N]\n"
-                    "[--work N] [--shape \"SHAPE\"] [--list]",
+                    "[--work N] [--random N] [--part N/M] [--shape \"SHAPE\"] [--list]",
         .about = "Runs the test matrix on a device: each engine, many shapes, every output compared with attention in double\n"
                  "precision on the host, guard bands around every buffer. One line a group; failing shapes with the command\n"
                  "that runs them again.",
@@ -379,10 +416,14 @@ int cmd_check(int argc, char **argv)
         return cli_fail("check", CLI_USAGE, "--full", "cannot be given beside --quick; choose one");
     if (seed < 0)
         return cli_fail("check", CLI_USAGE, "--seed", "must be 0 or more");
+    if (check.random < 0)
+        return cli_fail("check", CLI_USAGE, "--random", "must be 0 or more");
     if (work < 0)
         return cli_fail("check", CLI_USAGE, "--work", "must be 0 or more");
     if ((code = refuse_unknown(&engines, &groups)) != CLI_OK)
         return code;
+    if (part && !read_part(part, &check))
+        return cli_fail("check", CLI_USAGE, "--part", "\"%s\" is no part: 2/16 is the second of sixteen", part);
     clattn_error_init(&error);
     if (shape && (trial_parse(shape, &trial, &error) != CLATTN_SUCCESS || !session_problem_is_valid(&trial.problem, &error)))
         return cli_fail("check", CLI_USAGE, "--shape", "%s", error.message);

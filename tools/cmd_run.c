@@ -272,8 +272,8 @@ static int finish(struct job *job, const struct runner *runner)
     int verdict = CLI_OK;
     report(job, runner);
     if (job->request->check)
-        verdict = verdict_print("run", p, &job->options, job->storage, job->o, p->lse.present ? job->lse : NULL,
-                                p->scores.kind != CLATTN_SCORES_NONE ? job->scores : NULL);
+        verdict = verdict_print("run", clattn_plan_engine(runner->plan), p, &job->options, job->storage, job->o,
+                                p->lse.present ? job->lse : NULL, p->scores.kind != CLATTN_SCORES_NONE ? job->scores : NULL);
     if (p->packed.starts != CLATTN_NO_INTEGERS) {
         clear_marks(p->o.type, job->o, runner->bytes[RUN_O]);
         clear_marks(CLATTN_FP32, job->lse, runner->bytes[RUN_LSE]);

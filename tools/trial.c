@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A trial on the device: upload, plan, enqueue, read back. */
+#define CLATTN_EXPERIMENTAL
 #include "trial.h"
 
 #include "half.h"
@@ -185,6 +186,14 @@ static void compare_slices(clattn_context *context, cl_command_queue queue, cons
     trial_data_destroy(&data);
 }
 
+void trial_judge_engine(const struct trial *trial, const char *engine, const struct trial_data *data,
+                        struct trial_result *result)
+{
+    struct trial as_engine = *trial;
+    as_engine.round_weights = clattn_engine_rounds_weights(engine) != 0;
+    trial_judge(&as_engine, data, result);
+}
+
 void trial_run(clattn_context *context, cl_command_queue queue, clattn_plan *plan, const struct trial *trial,
                struct trial_result *result)
 {
@@ -194,7 +203,7 @@ void trial_run(clattn_context *context, cl_command_queue queue, clattn_plan *pla
         return;
     }
     if (trial_launch(context, queue, plan, trial, &data, result)) {
-        trial_judge(trial, &data, result);
+        trial_judge_engine(trial, clattn_plan_engine(plan), &data, result);
         if (result->ok && trial->slice > 0.0)
             compare_slices(context, queue, clattn_plan_engine(plan), trial, &data, result);
     }

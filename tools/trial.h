@@ -137,6 +137,9 @@ bool trial_launch(clattn_context *context, cl_command_queue queue, clattn_plan *
                   struct trial_data *data, struct trial_result *result);
 /* Guards, completeness, and errors against the oracle. */
 void trial_judge(const struct trial *trial, const struct trial_data *data, struct trial_result *result);
+/* The same with what this engine rounds. */
+void trial_judge_engine(const struct trial *trial, const char *engine, const struct trial_data *data,
+                        struct trial_result *result);
 
 /* "rising", "ones", ...; NULL past the last. */
 const char *trial_inputs_name(enum trial_inputs inputs);

@@ -34,8 +34,8 @@ static void print_result(const struct trial *trial, const struct trial_result *r
     printf("\n");
 }
 
-int verdict_print(const char *command, const clattn_problem *p, const struct trial_data *options, void *const inputs[3],
-                  void *o, float *lse, float *scores)
+int verdict_print(const char *command, const char *engine, const clattn_problem *p, const struct trial_data *options,
+                  void *const inputs[3], void *o, float *lse, float *scores)
 {
     struct trial trial;
     struct trial_data data;
@@ -60,7 +60,7 @@ int verdict_print(const char *command, const clattn_problem *p, const struct tri
         data.lse = view(&lse_tensor, batch, p->heads_q, q_rows, 1, lse);
     if (scores != NULL)
         data.scores = view(&scores_tensor, p->batch, p->heads_q, p->seq_q, p->seq_kv, scores);
-    trial_judge(&trial, &data, &result);
+    trial_judge_engine(&trial, engine, &data, &result);
     print_result(&trial, &result, lse != NULL);
     return result.ok ? CLI_OK : cli_fail(command, CLI_CHECK_FAILED, "--check", "%s", result.message);
 }

@@ -16,7 +16,9 @@
 #define EXP2(x) ptx_exp2(x)
 /* max.f32 passes over a NaN by itself. */
 #define LARGER(a, b) fmax(a, b)
+#define STORE_FLOAT_WHEN(c, to, x) ptx_store_float_when(c, to, x)
 #define CLAMP(x, limit) ptx_clamp(x, limit)
+#define CLAMP_BELOW(x, limit) ptx_clamp_below(x, limit)
 #include "cl/elem.cl"
 
 #define WARPS (WORK_GROUP / 32)
@@ -55,6 +57,9 @@
 #define ENGINE_ROW(e, r) (ptx_here((e)->row) + (r) / 2 * 16 + (r) % 2 * 8)
 #define ENGINE_S_COL(e, c) ((e)->col + (c) / 2 * 8 + (c) % 2)
 #define ENGINE_O_COL(e, c) ((e)->col + (c) / 2 * 8 + (c) % 2)
+#if BLOCK_N % 32 == 0 && BLOCK_N * M_TILES <= 128 /* larger tiles have no register left for it */
+#define ENGINE_RUN 8                              /* 32 keys, of which the four work-items of a row hold eight each */
+#endif
 #define ENGINE_OWNS_ROWS(e) ((e)->col == 0)
 #define ENGINE_LOCAL(e)                                                                                                        \
     __local uint4 nv_local[LOCAL_SIZE / 16];                                                                                   \

@@ -29,11 +29,28 @@ FN float ptx_clamp(float x, float limit)
     return y;
 }
 
+/* -limit or more; a NaN stays one. */
+FN float ptx_clamp_below(float x, float limit)
+{
+    float y;
+    __asm__("max.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(x), "f"(-limit));
+    return y;
+}
+
 /* x of the work-item whose number in the warp differs in the bits of `bits`. */
 FN float ptx_neighbour(float x, int bits)
 {
     float y;
     __asm__ volatile("shfl.sync.bfly.b32 %0, %1, %2, 0x1f, 0xffffffff;" : "=f"(y) : "f"(x), "r"(bits));
+    return y;
+}
+
+/* x, the same in all of the warp, which the assembler learns by this: what follows from it then lives in uniform registers,
+ * where products want their addresses. */
+FN int ptx_uniform(int x)
+{
+    int y;
+    __asm__ volatile("shfl.sync.idx.b32 %0, %1, 0, 0x1f, 0xffffffff;" : "=r"(y) : "r"(x));
     return y;
 }
 
@@ -45,16 +62,47 @@ FN uint ptx_ballot(int c)
     return y;
 }
 
-/* Two floats in the storage type of K and V, to nearest even; `low` in the low half, as the next column lies behind it. */
-FN uint ptx_pack(float low, float high)
+/* Two floats as 16-bit ones, to nearest even; `low` in the low half, as the next column lies behind it. */
+FN uint ptx_pack_fp16(float low, float high)
 {
     uint y;
-#if K_TYPE == FP16
     __asm__("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(y) : "f"(high), "f"(low));
-#else
-    __asm__("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(y) : "f"(high), "f"(low));
-#endif
     return y;
+}
+FN uint ptx_pack_bf16(float low, float high)
+{
+    uint y;
+    __asm__("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(y) : "f"(high), "f"(low));
+    return y;
+}
+/* In the storage type of K and V. */
+#if K_TYPE == FP16
+#define ptx_pack(low, high) ptx_pack_fp16(low, high)
+#else
+#define ptx_pack(low, high) ptx_pack_bf16(low, high)
+#endif
+
+/* Stores without a branch, where c is not 0; of `x` the low half. */
+FN void ptx_store_when(int c, __global uint4 *to, uint4 x)
+{
+    __asm__ volatile("{ .reg .pred p; setp.ne.s32 p, %0, 0; @p st.global.v4.b32 [%1], {%2, %3, %4, %5}; }"
+                     :
+                     : "r"(c), "l"(to), "r"(x.x), "r"(x.y), "r"(x.z), "r"(x.w)
+                     : "memory");
+}
+FN void ptx_store_float_when(int c, __global float *to, float x)
+{
+    __asm__ volatile("{ .reg .pred p; setp.ne.s32 p, %0, 0; @p st.global.f32 [%1], %2; }"
+                     :
+                     : "r"(c), "l"(to), "f"(x)
+                     : "memory");
+}
+FN void ptx_store_half_when(int c, __global ushort *to, uint x)
+{
+    __asm__ volatile("{ .reg .pred p; .reg .b16 h; setp.ne.s32 p, %0, 0; cvt.u16.u32 h, %2; @p st.global.b16 [%1], h; }"
+                     :
+                     : "r"(c), "l"(to), "r"(x)
+                     : "memory");
 }
 
 /* 16 bytes to local memory with no register on the way: the first `bytes` of them from `from`, zeros behind. */

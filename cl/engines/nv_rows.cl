@@ -69,14 +69,23 @@ FN void store_row_by_eight(engine *e, int there, long at, int r, __global void *
     {
         uint w[4];
         UNROLL for (int i = 0; i < 4; i++) { w[i] = ptx_pack(O_GET(e, r, c + 2 * i), O_GET(e, r, c + 2 * i + 1)); }
-        const uint4 x = exchange_pairs(w, item);
-        if (there) {
-            to[c / 2] = x;
-        }
+        ptx_store_when(there, to + c / 2, exchange_pairs(w, item));
     }
 }
 #endif
 
+#if O_TYPE == FP32
+#define NV_STORE_O(c, to, x) ptx_store_float_when(c, (__global float *)(to), x)
+typedef float nv_output;
+#elif O_TYPE == FP16
+#define NV_STORE_O(c, to, x) ptx_store_half_when(c, to, ptx_pack_fp16(x, 0.0f))
+typedef ushort nv_output;
+#else
+#define NV_STORE_O(c, to, x) ptx_store_half_when(c, to, ptx_pack_bf16(x, 0.0f))
+typedef ushort nv_output;
+#endif
+
+/* No branch here depends on the work-item, else the loop around nv_wgmma's store would be no place for uniform registers. */
 FN void nv_store_row(engine *e, const tile *t, const launch_args *a, int r, __global void *o_data)
 {
     const int row = ENGINE_ROW(e, r) + t->row0, there = row < t->rows;
@@ -89,15 +98,11 @@ FN void nv_store_row(engine *e, const tile *t, const launch_args *a, int r, __gl
 #endif
     /* Step by step: as many addresses at once as there are elements would take as many registers. */
     const long step = ptx_here(8) * a->o.dim;
-    long to = at + ENGINE_O_COL(e, 0) * a->o.dim;
+    __global nv_output *to = (__global nv_output *)o_data + at + ENGINE_O_COL(e, 0) * a->o.dim;
     UNROLL for (int c = 0; c < O_COLS; c += 2)
     {
-        if (there && ENGINE_O_COL(e, c) < HEAD_DIM_V) {
-            STORE_O(O_GET(e, r, c), o_data, to);
-        }
-        if (there && ENGINE_O_COL(e, c + 1) < HEAD_DIM_V) {
-            STORE_O(O_GET(e, r, c + 1), o_data, to + a->o.dim);
-        }
+        NV_STORE_O(there & (ENGINE_O_COL(e, c) < HEAD_DIM_V), to, O_GET(e, r, c));
+        NV_STORE_O(there & (ENGINE_O_COL(e, c + 1) < HEAD_DIM_V), to + a->o.dim, O_GET(e, r, c + 1));
         to += step;
     }
 }

@@ -18,6 +18,8 @@
 /* max.f32 passes over a NaN by itself. */
 #define LARGER(a, b) fmax(a, b)
 #define CLAMP(x, limit) ptx_clamp(x, limit)
+#define CLAMP_BELOW(x, limit) ptx_clamp_below(x, limit)
+#define STORE_FLOAT_WHEN(c, to, x) ptx_store_float_when(c, to, x)
 #include "cl/elem.cl"
 
 #define CONSUMERS (WORK_GROUP / 128 - 1)
@@ -56,6 +58,9 @@
 #define ENGINE_ROW(e, r) (ptx_here((e)->row) + (r)*8)
 #define ENGINE_S_COL(e, c) ((e)->col + (c) / 2 * 8 + (c) % 2)
 #define ENGINE_O_COL(e, c) ((e)->col + (c) / 2 * 8 + (c) % 2)
+#if BLOCK_N % 32 == 0
+#define ENGINE_RUN 8 /* 32 keys, of which the four work-items of a row hold eight each */
+#endif
 #define ENGINE_OWNS_ROWS(e) ((e)->col == 0)
 #define ENGINE_LOCAL(e)                                                                                                        \
     __local uint4 nv_local[LOCAL_SIZE / 16];                                                                                   \
@@ -76,6 +81,7 @@ typedef char three_tiles_fit[3 * sizeof(shared_tile) <= TILES_SIZE ? 1 : -1];
 typedef struct {
     uint local_memory;
     __local shared_tile *tiles;
+    int consumer; /* number of this warp-group among those that compute */
     int row, col;
     float late; /* the factor of S that is not yet in it */
     float s[BLOCK_N / 2];
@@ -104,7 +110,7 @@ FN ulong panel_descriptor(uint address, uint next_panel)
 /* Starts S = Q K^T on this warp-group's rows. */
 FN void wgmma_qk(engine *e, int slot)
 {
-    const ulong q = panel_descriptor(Q_PLACE(e) + (uint)(e->row / 64 * 64 * 128), 16);
+    const ulong q = panel_descriptor(Q_PLACE(e) + (uint)(e->consumer * 64 * 128), 16);
     const ulong k = panel_descriptor(K_PLACE(e) + (uint)(slot * K_SIZE), 16);
     WGMMA_FENCE();
     UNROLL for (int d = 0; d < DIM / 16; d++)

@@ -526,6 +526,9 @@ CLATTN_API clattn_status clattn_device_facts(cl_device_id device, const char *ov
  * the library. */
 CLATTN_API const char *clattn_engine_name(size_t index);
 
+/* 1 when the engine of that name multiplies weights and V in V's storage type, so that the weights are rounded to it. */
+CLATTN_API int clattn_engine_rounds_weights(const char *engine);
+
 /* Programs built from source so far by this context. */
 CLATTN_API size_t clattn_context_build_count(const clattn_context *context);
 

@@ -42,6 +42,7 @@ const struct engine cla_engine_cpu_amx = {
     .file = "cl/engines/cpu_amx.cl",
     .kernel_file = "cl/attention.cl",
     .vendor = true,
+    .rounds_weights = true,
     .permit = permit,
     .serves = serves,
     .configs = configs,

@@ -44,6 +44,7 @@ const struct engine cla_engine_cpu_bf16 = {
     .file = "cl/engines/cpu_bf16.cl",
     .kernel_file = "cl/attention.cl",
     .vendor = true,
+    .rounds_weights = true,
     .serves = serves,
     .configs = configs,
     .defines = defines,

@@ -33,7 +33,7 @@ static int accumulators(const clattn_problem *problem, const struct shape *s)
     return s->m_tiles * (padded(problem->head_dim_v) + s->block_n) / 2;
 }
 
-enum { MAX_ACCUMULATORS = 192, MAX_HEAD_DIM = 256 };
+enum { MAX_ACCUMULATORS = 192, MAX_HEAD_DIM = 256, SPREAD = 16 << 20 };
 
 /* Rows that a tile of one head, or of heads that share keys, can have at all. */
 static int64_t rows_at_most(const clattn_problem *problem)
@@ -58,7 +58,8 @@ static size_t configs(const struct facts *facts, const clattn_problem *problem, 
                                           .team = 32 * s->warps,
                                           .local_bytes = local_bytes(problem, s),
                                           .packs_heads = true,
-                                          .slots = s->slots};
+                                          .slots = s->slots,
+                                          .spread = SPREAD};
             if (accumulators(problem, s) > MAX_ACCUMULATORS || config.local_bytes > facts->local_mem_static)
                 continue;
             /* Few queries, as in decoding: the half of a tall tile would be padding. */
@@ -97,6 +98,7 @@ const struct engine cla_engine_nv_mma = {
     .file = "cl/engines/nv_mma.cl",
     .kernel_file = "cl/attention.cl",
     .vendor = true,
+    .rounds_weights = true,
     .serves = serves,
     .configs = configs,
     .defines = defines,

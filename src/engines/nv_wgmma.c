@@ -21,6 +21,7 @@ enum {
     ALIGNMENT = 1024,          /* of the panels in local memory */
     BARRIERS_SIZE = 128 + 384, /* and three tiles */
     MAP_SIZE = 128,
+    SPREAD = 32 << 20, /* half of the second-level cache */
 };
 
 static int padded(int64_t head_dim) { return (int)((head_dim + 15) / 16 * 16); }
@@ -52,6 +53,7 @@ static size_t configs(const struct facts *facts, const clattn_problem *problem, 
                                       .work_group = 128 * (s->consumers + 1),
                                       .team = 128 * (s->consumers + 1),
                                       .local_bytes = local_bytes(problem, s),
+                                      .spread = SPREAD,
                                       .resident = (int)facts->compute_units};
         if (registers(problem, s) <= max_registers(s) && config.local_bytes <= facts->local_mem_static)
             list[count++] = config;
@@ -104,6 +106,7 @@ static void defines(const struct facts *facts, const clattn_problem *problem, co
 {
     const int consumers = config->work_group / 128 - 1;
     (void)facts;
+    cla_text_add(out, "#define TEAM_INDEX int\n");
     cla_text_add(out, "#define CONSUMER_REGISTERS %d\n", consumers == 2 ? 232 : 160);
     cla_text_add(out, "#define LOADER_REGISTERS %d\n#define LOCAL_BYTES %zu\n", consumers == 2 ? 40 : 32, config->local_bytes);
     cla_text_add(out, "#define O_REGISTERS %d\n#define O_WIDTH %d\n", padded(problem->head_dim_v) / 2,
@@ -135,6 +138,7 @@ const struct engine cla_engine_nv_wgmma = {
     .kernel_file = "cl/nv_wgmma_attention.cl",
     .ptx_target = "sm_90a",
     .vendor = true,
+    .rounds_weights = true,
     .serves = serves,
     .configs = configs,
     .defines = defines,

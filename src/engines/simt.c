@@ -195,6 +195,7 @@ static struct config few_config(const struct facts *facts, const clattn_problem 
 {
     const int items_y = rows < 4 ? rows : 4;
     struct config config = {.engine = &cla_engine_simt,
+                            .spread = INT64_MAX,
                             .block_m = rows,
                             .work_group = FEW_ITEMS_X * items_y,
                             .team = FEW_ITEMS_X * items_y,
@@ -279,6 +280,7 @@ static size_t configs(const struct facts *facts, const clattn_problem *problem, 
     for (size_t i = 0; i < last && count < CLA_MAX_CONFIGS; i++) {
         const struct shape *const s = i < usual ? &shapes[i] : &narrow_shapes[i - usual];
         struct config config = {.engine = &cla_engine_simt,
+                                .spread = INT64_MAX,
                                 .block_m = s->work_group / s->items_x * s->rows,
                                 .block_n = s->items_x * s->cols,
                                 .work_group = s->work_group,
@@ -326,7 +328,6 @@ static void defines(const struct facts *facts, const clattn_problem *problem, co
     cla_text_add(out, "#define COLS_PER_ITEM %d\n#define DEPTH_CHUNK %d\n", config->cols_per_item, config->depth_chunk);
     if (config->few_rows)
         cla_text_add(out, "#define FEW_ROWS\n#define RING_SLOTS %d\n", config->slots);
-    cla_text_add(out, "#define HEADS_TOGETHER\n");
     if (facts->device_kind == DEVICE_CPU)
         cla_text_add(out, "#define KEEP_LOOPS\n");
     cla_text_add(out, "#define K_ALONG_KEYS %d\n#define K_BY_FOUR %d\n", config->transposed & 1, config->vector_k == 4);

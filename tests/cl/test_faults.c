@@ -133,7 +133,7 @@ static void while_a_call_is_enqueued(void **state)
 {
     (void)state;
     for (size_t i = 0; i < COUNT_OF(codes); i++) {
-        count_of_step("call", all_faults(STEP_ENQUEUE, codes[i], true, false, false), 40);
+        count_of_step("call", all_faults(STEP_ENQUEUE, codes[i], true, false, false), 25);
     }
 }
 

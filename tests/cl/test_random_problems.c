@@ -5,48 +5,12 @@
 #include "attend.h"
 #include "buffers.h"
 
-#include "random.h"
+#include "random_shape.h"
 
 enum { PROBLEMS = 36, EMULATED_PROBLEMS = 6 };
 
-/* One word of each list. Few types and head sizes: each pair is a program more an engine. */
-static const char *const lists[][8] = {
-    {"fp32 d64", "fp16 d64"},
-    {"hq1", "b2 hq4 hkv2", "b3 hq2", "b2 hq6 hkv1", "b0 hq2", "b5 hq3"},
-    {"q1", "q2", "q5", "q33", "q70", "q130", "q300", "q0"},
-    {"k0", "k1", "k17", "k64", "k65", "k129", "k300", "k1100"},
-    {"", "", "causal", "causal=bottom-right", "causal=5", "causal=-7", "corner=bottom-right"},
-    {"", "", "window=0,0", "window=20,-1", "window=-1,9", "window=64,64"},
-    {"", "", "", "mask=qk", "mask=bhqk", "mask=bk", "mask=hqk mask-columns=9"},
-    {"", "", "", "bias=qk", "bias=hqk bias-type=fp16", "bias=bk bias-type=bf16 bias-factors", "bias=bhqk bias-columns=40"},
-    {"", "", "", "alibi", "softcap=4", "alibi softcap=20"},
-    {"", "", "sinks"},
-    {"", "", "", "kv-lengths", "q-lengths=int64 kv-lengths", "packed", "packed=int64 kv-lengths", "offsets"},
-    {"", "", "layout=bshd", "layout=padded", "layout=v-transposed", "layout=reversed-seq"},
-    {"", "", "", "chunk=-1", "chunk=64", "chunk=500", "slice=0.01"},
-    {"", "lse", "lse", "scores=softmax", "scores=bias lse", "scores=raw"},
-    {"", "", "", "inputs=nan-rows", "inputs=outliers", "inputs=ones"},
-    {"", "", "scale=0", "scale=-0.3"},
-};
-
 /* Facts of devices; "": this one. */
 static const char *const devices[] = {"", "max_work_group=1,local_mem=1K", "local_mem=8K,max_work_group=32"};
-
-static void make_shape(uint64_t *state, char *text, size_t size)
-{
-    size_t used = 0;
-    for (size_t list = 0; list < COUNT_OF(lists); list++) {
-        size_t count = 0;
-        while (count < COUNT_OF(lists[0]) && lists[list][count]) {
-            count++;
-        }
-        used += (size_t)snprintf(text + used, size - used, "%s ", lists[list][random_below(state, count)]);
-    }
-    snprintf(text + used, size - used, "seed=%d", (int)random_below(state, 100000));
-}
-
-/* Packed tensors have one sequence axis, which the layouts of trials know nothing of. */
-static bool is_sensible(const char *text) { return !strstr(text, "packed") || !strstr(text, "layout="); }
 
 static void expect_refusal(const struct bench *on, const char *engine, const struct trial *trial, const char *text)
 {
@@ -100,9 +64,7 @@ static void supported_means_right(void **state)
             struct trial trial;
             clattn_error error;
             clattn_error_init(&error);
-            do {
-                make_shape(&random, text, sizeof text);
-            } while (!is_sensible(text));
+            random_shape(&random, false, text, sizeof text);
             assert_ok(trial_parse(text, &trial, &error), &error);
             FOR_ALL_ENGINES(engine)
             {

@@ -122,6 +122,32 @@ static void the_diagonal(void **state)
     assert_true(args.offset <= -((int64_t)1 << 30) && args.offset >= -CLA_OPEN_END);
 }
 
+/* Long tiles of several heads come first where a diagonal makes them longer, for as many heads as the budget holds. */
+static void heads_come_together_below_a_diagonal(void **state)
+{
+    (void)state;
+    const int64_t keys = 65 * (8 * 2 + 16 * 2); /* bytes of K and V of a head; two query heads share them */
+    problem.causal = true;
+    config.spread = 0;
+    cla_launch_args(&problem, &config, &call, &args);
+    assert_int_equal(args.together, 1);
+    config.spread = keys * 2;
+    cla_launch_args(&problem, &config, &call, &args);
+    assert_int_equal(args.together, 4);
+    config.spread = keys * 100;
+    cla_launch_args(&problem, &config, &call, &args);
+    assert_int_equal(args.together, 18);
+    config.spread = 1;
+    cla_launch_args(&problem, &config, &call, &args);
+    assert_int_equal(args.together, 1);
+    config.spread = keys * 2;
+    problem.causal = false;
+    call.window_left = call.window_right = -1;
+    cla_launch_args(&problem, &config, &call, &args);
+    assert_int_equal(args.together, 1);
+    config.spread = 0;
+}
+
 static void heads_are_packed_where_they_fit(void **state)
 {
     (void)state;
@@ -169,6 +195,7 @@ int main(void)
         cmocka_unit_test_setup(strides_pass_unchanged, start),
         cmocka_unit_test_setup(case_R044_offsets_are_elements, start),
         cmocka_unit_test_setup(the_diagonal, start),
+        cmocka_unit_test_setup(heads_come_together_below_a_diagonal, start),
         cmocka_unit_test_setup(heads_are_packed_where_they_fit, start),
         cmocka_unit_test_setup(element_sizes, start),
         cmocka_unit_test_setup(no_padding, start),

@@ -49,24 +49,26 @@ FN void store_row(engine *e, const tile *t, const launch_args *a, int r, __globa
     const index in_tile = ENGINE_ROW(e, r);
     for (int lane = 0; lane < LANES; lane++) {
         const int row = LANE_INDEX(in_tile, lane) + t->row0;
-        if (row < t->rows) {
-            const long partial = partial_row(a, t->batch, tile_head(t, row), tile_query(t, row), t->chunk);
-            __global float *out = workspace + a->workspace + partial * HEAD_DIM_V;
+        /* One condition a store and an address that is good either way: PoCL 3.1 makes wild stores of nested ones. */
+        const int there = row < t->rows, real = there ? row : t->row0;
+        const long partial = partial_row(a, t->batch, tile_head(t, real), tile_query(t, real), t->chunk);
+        __global float *out = workspace + a->workspace + partial * HEAD_DIM_V;
 #ifdef ENGINE_PARTIAL_ROW
+        if (there) {
             ENGINE_PARTIAL_ROW(e, r, lane, out);
+        }
 #else
-            FOR_O_COLS(c)
-            {
-                const int col = ENGINE_O_COL(e, c);
-                if (col < HEAD_DIM_V) {
-                    const elem x = O_GET(e, r, c);
-                    out[col] = LANE(x, lane);
-                }
+        FOR_O_COLS(c)
+        {
+            const int col = ENGINE_O_COL(e, c);
+            if (there & (col < HEAD_DIM_V)) {
+                const elem x = O_GET(e, r, c);
+                out[col] = LANE(x, lane);
             }
+        }
 #endif
-            if (ENGINE_OWNS_ROWS(e)) {
-                workspace[a->workspace + partial_rows(a) * HEAD_DIM_V + partial] = LANE(lse, lane);
-            }
+        if (there & ENGINE_OWNS_ROWS(e)) {
+            workspace[a->workspace + partial_rows(a) * HEAD_DIM_V + partial] = LANE(lse, lane);
         }
     }
 }

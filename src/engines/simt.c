@@ -201,6 +201,8 @@ static struct config few_config(const struct facts *facts, const clattn_problem 
                             .team = FEW_ITEMS_X * items_y,
                             .packs_heads = true,
                             .few_rows = true,
+                            .vector_k = 1,
+                            .vector_v = 1,
                             .slots = copies_by_itself(facts) ? 2 : 0,
                             .rows_per_item = rows / items_y};
     config.block_n = few_block_n(problem, config.work_group);
@@ -275,8 +277,6 @@ static size_t configs(const struct facts *facts, const clattn_problem *problem, 
     const size_t usual = sizeof shapes / sizeof *shapes, narrow = sizeof narrow_shapes / sizeof *narrow_shapes;
     const size_t last = usual + (cla_facts_is_intel_gpu(facts) ? narrow : 0), few = few_configs(facts, problem, items, list);
     size_t count = few;
-    for (size_t i = 0; i < few; i++)
-        find_vectors(problem, &list[i]);
     for (size_t i = 0; i < last && count < CLA_MAX_CONFIGS; i++) {
         const struct shape *const s = i < usual ? &shapes[i] : &narrow_shapes[i - usual];
         struct config config = {.engine = &cla_engine_simt,

@@ -10,12 +10,12 @@
 /* A head for each compute unit and a few tiles each: enough to fill a device, little enough to be no delay. */
 enum { TRIAL_QUERIES = 128, TRIAL_KEYS = 256, TRIAL_RUNS = 3 };
 
-static void make_trial(const clattn_context *context, const clattn_problem *given, clattn_problem *trial)
+static void make_trial(const clattn_context *context, const clattn_problem *given, int64_t queries, clattn_problem *trial)
 {
     clattn_problem_init(trial);
     trial->batch = 1;
     trial->heads_q = trial->heads_kv = context->facts.compute_units ? (int64_t)context->facts.compute_units : 1;
-    trial->seq_q = TRIAL_QUERIES;
+    trial->seq_q = queries;
     trial->seq_kv = TRIAL_KEYS;
     trial->head_dim_qk = given->head_dim_qk;
     trial->head_dim_v = given->head_dim_v;
@@ -87,15 +87,24 @@ static clattn_status measure(clattn_context *context, const clattn_problem *prob
     clattn_call call;
     cl_mem buffers[4] = {NULL};
     double milliseconds = 0.0;
-    make_trial(context, problem, &trial);
     clattn_plan_options_init(&options);
     options.engine = engine->name;
     options.max_launch_ms = -1.0;
-    TRY(cla_plan_make(context, &trial, &options, NULL, &plan, error));
+    make_trial(context, problem, TRIAL_QUERIES, &trial);
+    clattn_status status = cla_plan_make(context, &trial, &options, NULL, &plan, error);
+    if (status == CLATTN_UNSUPPORTED) { /* an engine for few queries */
+        make_trial(context, problem,
+                   problem->seq_q < 1               ? 1
+                   : problem->seq_q < TRIAL_QUERIES ? problem->seq_q
+                                                    : TRIAL_QUERIES,
+                   &trial);
+        status = cla_plan_make(context, &trial, &options, NULL, &plan, error);
+    }
+    if (status != CLATTN_SUCCESS)
+        return status;
     clattn_call_init(&call, plan);
     clattn_buffer *const places[] = {&call.q, &call.k, &call.v, &call.o};
     const clattn_tensor *const tensors[] = {&trial.q, &trial.k, &trial.v, &trial.o};
-    clattn_status status = CLATTN_SUCCESS;
     for (int i = 0; i < 4 && status == CLATTN_SUCCESS; i++) {
         cl_int code;
         buffers[i] = make_buffer(context, tensors[i]->stride_batch, tensors[i]->type, &code);
@@ -105,7 +114,8 @@ static clattn_status measure(clattn_context *context, const clattn_problem *prob
     }
     if (status == CLATTN_SUCCESS)
         status = time_plan(context, plan, &call, &milliseconds, error);
-    const double work = (double)trial.heads_q * TRIAL_QUERIES * TRIAL_KEYS * (double)(trial.head_dim_qk + trial.head_dim_v);
+    const double work =
+        (double)trial.heads_q * (double)trial.seq_q * TRIAL_KEYS * (double)(trial.head_dim_qk + trial.head_dim_v);
     /* A clock that shows nothing: as if it had taken a whole millisecond, which cuts finer than needed. */
     *rate = work / (milliseconds > 0.0 ? milliseconds : 1.0);
     for (int i = 0; i < 4; i++)

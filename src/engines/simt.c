@@ -230,6 +230,9 @@ static size_t few_configs(const struct facts *facts, const clattn_problem *probl
         rows *= 2;
     size_t count = 0;
     for (; rows >= 1; rows /= 2) {
+        /* On a CPU this engine is but a witness, and each tile is a program that takes seconds to build. */
+        if (facts->device_kind == DEVICE_CPU && rows != 4)
+            continue;
         const struct config config = few_config(facts, problem, rows);
         if ((uint64_t)config.work_group <= items && config.local_bytes <= facts->local_mem_static)
             list[count++] = config;

@@ -7,7 +7,7 @@
 
 #include "random_shape.h"
 
-enum { PROBLEMS = 36, EMULATED_PROBLEMS = 6 };
+enum { PROBLEMS = 24, EMULATED_PROBLEMS = 4 };
 
 /* Facts of devices; "": this one. */
 static const char *const devices[] = {"", "max_work_group=1,local_mem=1K", "local_mem=8K,max_work_group=32"};

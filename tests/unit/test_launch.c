@@ -57,6 +57,17 @@ static void sizes_come_from_the_call(void **state)
     assert_int_equal(args.scores_kind, 0);
 }
 
+static void no_query_head_divides_nothing(void **state)
+{
+    (void)state;
+    problem.heads_q = 0;
+    problem.causal = true;
+    config.spread = 1 << 20;
+    cla_launch_args(&problem, &config, &call, &args);
+    assert_int_equal(args.group, 1);
+    assert_int_equal(args.together, 1);
+}
+
 static void strides_pass_unchanged(void **state)
 {
     (void)state;
@@ -192,6 +203,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(sizes_come_from_the_call, start),
+        cmocka_unit_test_setup(no_query_head_divides_nothing, start),
         cmocka_unit_test_setup(strides_pass_unchanged, start),
         cmocka_unit_test_setup(case_R044_offsets_are_elements, start),
         cmocka_unit_test_setup(the_diagonal, start),

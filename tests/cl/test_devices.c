@@ -390,22 +390,14 @@ static int run_child(const char *mode, const char *vendors)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
 }
 
-static char *temporary_folder(void)
-{
-    char *path = strdup("/tmp/clattn-vendors-XXXXXX");
-    assert_non_null(path);
-    assert_non_null(mkdtemp(path));
-    return path;
-}
-
 static void case_R060_no_platform(void **state)
 {
     (void)state;
-    char *empty = temporary_folder();
+    char *empty = folder_create();
+    assert_non_null(empty);
     assert_int_equal(run_child("without-platform", empty), 0);
     assert_int_equal(run_child("without-platform", "/nonexistent/vendors"), 0);
-    rmdir(empty);
-    free(empty);
+    folder_remove(empty);
 }
 
 /* A vendor file that leads nowhere beside the good ones. */
@@ -419,15 +411,14 @@ static void case_R062_a_broken_vendor_file(void **state)
         names_free(&names);
         return;
     }
-    char *folder = temporary_folder(), *broken = path_join(folder, "a-broken.icd"), *good = path_join(folder, "b-good.icd"),
+    char *folder = folder_create();
+    assert_non_null(folder);
+    char *broken = path_join(folder, "a-broken.icd"), *good = path_join(folder, "b-good.icd"),
          *source = path_join(system, names.list[0]), *text = file_read(source);
     assert_non_null(text);
     assert_true(file_write(broken, "/nonexistent/libbroken.so\n") && file_write(good, text));
     assert_int_equal(run_child("with-devices", folder), 0);
-    unlink(broken);
-    unlink(good);
-    rmdir(folder);
-    free(folder);
+    folder_remove(folder);
     free(broken);
     free(good);
     free(source);

@@ -67,9 +67,9 @@ static void a_device_that_answers_little_has_facts(void **state)
 
 static int start_again(const char *path)
 {
-    char folder[] = "/tmp/clattn-stub-XXXXXX";
     int status = 1;
-    if (mkdtemp(folder) == NULL) {
+    char *folder = folder_create();
+    if (folder == NULL) {
         return 1;
     }
     char *file = path_join(folder, "stub.icd");
@@ -83,10 +83,9 @@ static int start_again(const char *path)
             _exit(99);
         }
         waitpid(child, &status, 0);
-        unlink(file);
     }
     free(file);
-    rmdir(folder);
+    folder_remove(folder);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 

@@ -3,6 +3,7 @@
 #include "files.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +14,6 @@
 #include <direct.h>
 #define lstat stat
 #define mkdir(path, mode) _mkdir(path)
-
-static char *mkdtemp(char *name) { return _mktemp(name) != NULL && _mkdir(name) == 0 ? name : NULL; }
 #define TEMPORARY "."
 #else
 #define TEMPORARY "/tmp"
@@ -141,13 +140,20 @@ static bool copy_folder(const char *from, const char *to)
 
 char *folder_create(void)
 {
+    static unsigned count;
     const char *temporary = getenv("TMPDIR");
-    char *folder = path_join(temporary != NULL ? temporary : TEMPORARY, "clattn-test-XXXXXX");
-    if (folder == NULL || mkdtemp(folder) == NULL) {
+    for (;;) {
+        char name[64];
+        snprintf(name, sizeof name, "clattn-test-%ld-%u", (long)getpid(), count++);
+        char *folder = path_join(temporary != NULL ? temporary : TEMPORARY, name);
+        if (folder == NULL || mkdir(folder, 0700) == 0) {
+            return folder;
+        }
         free(folder);
-        return NULL;
+        if (errno != EEXIST) {
+            return NULL;
+        }
     }
-    return folder;
 }
 
 static void remove_entry(const char *path)

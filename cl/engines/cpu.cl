@@ -12,32 +12,15 @@
  *
  * V of a key that no row of the tile sees is not read, so nothing in it (NaN included) can reach the output.
  */
-#define EXP2(x) cpu_exp2(x)
-#define TANH(x) cpu_tanh(x)
-#include "cl/elem.cl"
+#include "cl/engines/cpu_rows.cl"
 
 #if BLOCK_M != LANES * VECTORS || BLOCK_N % KEYS != 0
 #error "cpu: BLOCK_M must be LANES * VECTORS, and BLOCK_N a multiple of KEYS"
 #endif
 
-#define S_ROWS VECTORS
-#define S_COLS BLOCK_N
-#define O_COLS HEAD_DIM_V
-#define FOR_ROWS(r) for (int r = 0; r < VECTORS; r++)
-#define FOR_S_COLS(c) for (int c = 0; c < e->columns; c++)
-#define FOR_O_COLS(c) for (int c = 0; c < HEAD_DIM_V; c++)
 #define S_GET(e, r, c) (e)->s[(c)*VECTORS + (r)]
 #define S_SET(e, r, c, x) (e)->s[(c)*VECTORS + (r)] = (x)
-#define O_GET(e, r, c) (e)->o[(c)*VECTORS + (r)]
-#define O_SET(e, r, c, x) (e)->o[(c)*VECTORS + (r)] = (x)
 #define O_AT(c, r) ((c)*VECTORS + (r))
-#define ENGINE_ROW(e, r) (LANE_NUMBERS + (r)*LANES)
-#define ENGINE_S_COL(e, c) (c)
-#define ENGINE_O_COL(e, c) (c)
-#define ENGINE_OWNS_ROWS(e) 1
-#define ENGINE_LOCAL(e)
-#define ENGINE_ROW_MAX(e, r) (e)->largest[r]
-#define ENGINE_STORE_ROW(e, t, a, r, o_data) cpu_store_rows(e, t, a, r, o_data)
 
 /* What K and V are read from. */
 #if KV_IN_PLACE
@@ -225,6 +208,3 @@ FN void engine_pv(engine *e, const tile *t, int key0, const elem *alpha)
     cpu_add_values(e, key0, max(t->key_begin - key0, 0), e->columns, alpha);
 }
 #endif
-
-FN void engine_fold_max(engine *e, elem *x) { (void)e, (void)x; }
-FN void engine_fold_sum(engine *e, elem *x) { (void)e, (void)x; }

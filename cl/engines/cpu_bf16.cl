@@ -8,31 +8,14 @@
  * Host: VECTORS, KEYS (times VECTORS sums stay in registers). HEAD_DIM is even; elements of a row lie side by side.
  */
 #define LANES 16
-#define EXP2(x) cpu_exp2(x)
-#define TANH(x) cpu_tanh(x)
-#include "cl/elem.cl"
+#include "cl/engines/cpu_rows.cl"
 
 #if BLOCK_M != 16 * VECTORS || BLOCK_N % 32 != 0 || BLOCK_N % KEYS != 0 || HEAD_DIM % 2 != 0
 #error "cpu_bf16: BLOCK_M must be 16 * VECTORS, BLOCK_N a multiple of 32 and of KEYS, HEAD_DIM even"
 #endif
 
-#define S_ROWS VECTORS
-#define S_COLS BLOCK_N
-#define O_COLS HEAD_DIM_V
-#define FOR_ROWS(r) for (int r = 0; r < VECTORS; r++)
-#define FOR_S_COLS(c) for (int c = 0; c < e->columns; c++)
-#define FOR_O_COLS(c) for (int c = 0; c < HEAD_DIM_V; c++)
 #define S_GET(e, r, c) (e)->s[(r)*BLOCK_N + (c)]
 #define S_SET(e, r, c, x) (e)->s[(r)*BLOCK_N + (c)] = (x)
-#define O_GET(e, r, c) (e)->o[O_AT(c, r)]
-#define O_SET(e, r, c, x) (e)->o[O_AT(c, r)] = (x)
-#define ENGINE_ROW(e, r) (LANE_NUMBERS + (r)*LANES)
-#define ENGINE_S_COL(e, c) (c)
-#define ENGINE_O_COL(e, c) (c)
-#define ENGINE_OWNS_ROWS(e) 1
-#define ENGINE_LOCAL(e)
-#define ENGINE_ROW_MAX(e, r) (e)->largest[r]
-#define ENGINE_STORE_ROW(e, t, a, r, o_data) cpu_store_rows(e, t, a, r, o_data)
 
 #define Q_PAIRS ((HEAD_DIM + 31) / 32 * 16)
 #define O_WIDTH ((HEAD_DIM_V + 15) / 16 * 16)
@@ -57,14 +40,7 @@ typedef struct {
 FN void engine_begin(engine *e, const tile *t, const launch_args *a, __global const void *q, __global const void *k,
                      __global const void *v)
 {
-    e->k = (__global const ushort *)k + tile_kv_offset(t, a->k);
-    e->k_seq = a->k.seq;
-    e->v_data = (__global const ushort *)v + tile_kv_offset(t, a->v);
-    e->v_seq = a->v.seq;
-    pairs_load_q(e, t, a, (__global const ushort *)q);
-    for (int i = 0; i < VECTORS * O_WIDTH; i++) {
-        e->o[i] = (elem)(0.0f);
-    }
+    pairs_begin(e, t, a, q, k, v);
 }
 
 /* sum += word, a pair for all lanes, times y. No builtin of this is the same from one compiler to the next. */
@@ -148,6 +124,3 @@ FN void engine_pv(engine *e, const tile *t, int key0, const elem *alpha)
         }
     }
 }
-
-FN void engine_fold_max(engine *e, elem *x) { (void)e, (void)x; }
-FN void engine_fold_sum(engine *e, elem *x) { (void)e, (void)x; }

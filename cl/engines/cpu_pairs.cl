@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What engines have in common whose instructions multiply pairs of bf16: Q in pairs of its columns, weights in pairs of keys,
- * and which values take part. Included once, by an engine whose struct has q, s, p as cl/engines/cpu_amx.cl says, and Q_PAIRS.
+ * and which values take part. Included once, by an engine whose struct has q, s, p, o, k, k_seq, v_data and v_seq as
+ * cl/engines/cpu_amx.cl says, with Q_PAIRS and O_WIDTH.
  */
 /* 32 elements at any address. */
 typedef uint16 __attribute__((aligned(2))) any_words;
@@ -30,6 +31,19 @@ FN void pairs_load_q(engine *e, const tile *t, const launch_args *a, __global co
             transpose_vectors(x);
             ROLLED for (int i = 0; i < LANES; i++) { e->q[j * Q_PAIRS + d / 2 + i] = as_uint16(x[i]); }
         }
+    }
+}
+
+FN void pairs_begin(engine *e, const tile *t, const launch_args *a, __global const void *q, __global const void *k,
+                    __global const void *v)
+{
+    e->k = (__global const ushort *)k + tile_kv_offset(t, a->k);
+    e->k_seq = a->k.seq;
+    e->v_data = (__global const ushort *)v + tile_kv_offset(t, a->v);
+    e->v_seq = a->v.seq;
+    pairs_load_q(e, t, a, (__global const ushort *)q);
+    for (int i = 0; i < VECTORS * O_WIDTH; i++) {
+        e->o[i] = (elem)(0.0f);
     }
 }
 

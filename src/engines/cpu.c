@@ -43,6 +43,18 @@ int cla_cpu_vectors(const struct facts *facts, const clattn_problem *problem, in
     return count;
 }
 
+struct config cla_cpu_config(const struct engine *engine, int lanes, int vectors, int block_n)
+{
+    const struct config config = {.engine = engine,
+                                  .block_m = lanes * vectors,
+                                  .block_n = block_n,
+                                  .work_group = 1,
+                                  .team = 1,
+                                  .packs_heads = true,
+                                  .rows_per_item = vectors};
+    return config;
+}
+
 enum { MAX_PAIRS_HEAD_DIM = 512 };
 
 bool cla_cpu_serves_pairs(const struct facts *facts, const clattn_problem *problem, char *why, size_t why_size)
@@ -78,14 +90,7 @@ static int keys_of_tile(const clattn_problem *problem, int vectors)
 static size_t configs(const struct facts *facts, const clattn_problem *problem, struct config list[CLA_MAX_CONFIGS])
 {
     const int count = vectors(facts, problem);
-    const struct config config = {.engine = &cla_engine_cpu,
-                                  .block_m = cla_cpu_lanes(facts) * count,
-                                  .block_n = keys_of_tile(problem, count),
-                                  .work_group = 1,
-                                  .team = 1,
-                                  .packs_heads = true,
-                                  .rows_per_item = count};
-    list[0] = config;
+    list[0] = cla_cpu_config(&cla_engine_cpu, cla_cpu_lanes(facts), count, keys_of_tile(problem, count));
     return 1;
 }
 

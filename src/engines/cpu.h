@@ -15,6 +15,9 @@ int cla_cpu_lanes(const struct facts *facts);
  */
 int cla_cpu_vectors(const struct facts *facts, const clattn_problem *problem, int most, int least);
 
+/* A tile of one work-item that owns `vectors` times `lanes` rows. */
+struct config cla_cpu_config(const struct engine *engine, int lanes, int vectors, int block_n);
+
 /* Whether an engine of x86 instructions for pairs of bf16 may be thought of at all; if not, `why` says so. */
 bool cla_cpu_serves_pairs(const struct facts *facts, const clattn_problem *problem, char *why, size_t why_size);
 

@@ -20,14 +20,7 @@ static size_t configs(const struct facts *facts, const clattn_problem *problem, 
 {
     /* Each transposed block of V serves all rows of a tile. */
     const int count = cla_cpu_vectors(facts, problem, 8, 2);
-    const struct config config = {.engine = &cla_engine_cpu_amx,
-                                  .block_m = 16 * count,
-                                  .block_n = 128,
-                                  .work_group = 1,
-                                  .team = 1,
-                                  .packs_heads = true,
-                                  .rows_per_item = count};
-    list[0] = config;
+    list[0] = cla_cpu_config(&cla_engine_cpu_amx, 16, count, 128);
     return 1;
 }
 

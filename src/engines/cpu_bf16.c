@@ -21,14 +21,7 @@ static bool serves(const struct facts *facts, const clattn_problem *problem, cha
 static size_t configs(const struct facts *facts, const clattn_problem *problem, struct config list[CLA_MAX_CONFIGS])
 {
     const int count = cla_cpu_vectors(facts, problem, 4, 1);
-    const struct config config = {.engine = &cla_engine_cpu_bf16,
-                                  .block_m = 16 * count,
-                                  .block_n = 96,
-                                  .work_group = 1,
-                                  .team = 1,
-                                  .packs_heads = true,
-                                  .rows_per_item = count};
-    list[0] = config;
+    list[0] = cla_cpu_config(&cla_engine_cpu_bf16, 16, count, 96);
     return 1;
 }
 

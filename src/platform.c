@@ -45,6 +45,8 @@ void cla_signal_wait(struct cla_signal *signal, struct cla_lock *lock)
 }
 void cla_signal_all(struct cla_signal *signal) { WakeAllConditionVariable((CONDITION_VARIABLE *)signal); }
 
+uintptr_t cla_thread_self(void) { return GetCurrentThreadId(); }
+
 /* Paths are UTF-8 outside and UTF-16 at the system's border: the code page of the process may lack a user's name. */
 static bool widen(const char *utf8, wchar_t *wide)
 {
@@ -241,6 +243,8 @@ bool cla_signal_init(struct cla_signal *signal) { return pthread_cond_init(&sign
 void cla_signal_destroy(struct cla_signal *signal) { pthread_cond_destroy(&signal->condition); }
 void cla_signal_wait(struct cla_signal *signal, struct cla_lock *lock) { pthread_cond_wait(&signal->condition, &lock->mutex); }
 void cla_signal_all(struct cla_signal *signal) { pthread_cond_broadcast(&signal->condition); }
+
+uintptr_t cla_thread_self(void) { return (uintptr_t)pthread_self(); }
 
 bool cla_environment_path(const char *name, struct text *out)
 {

@@ -34,6 +34,9 @@ void cla_signal_destroy(struct cla_signal *signal);
 void cla_signal_wait(struct cla_signal *signal, struct cla_lock *lock);
 void cla_signal_all(struct cla_signal *signal);
 
+/* A number that no other thread of this process has at the same time. */
+uintptr_t cla_thread_self(void);
+
 /* The value of an environment variable, NULL when it is unset or empty. */
 const char *cla_environment(const char *name);
 

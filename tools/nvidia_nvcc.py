@@ -20,7 +20,7 @@ import tempfile
 
 COMPAT = r"""
 typedef unsigned int uint; typedef unsigned long ulong; typedef unsigned short ushort; typedef unsigned char uchar;
-typedef ushort half;
+typedef ushort half; typedef size_t uintptr_t;
 #define D static __device__ __forceinline__
 #define barrier(flags) __syncthreads()
 #define KERNEL_INFINITY __int_as_float(0x7f800000)

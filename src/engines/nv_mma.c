@@ -1,34 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0
  * nv_mma: tensor cores of NVIDIA GPUs from sm_80 on. */
-#include "../engine.h"
+#include "nv_mma.h"
+
 #include "../problem.h"
 
 #include <inttypes.h>
 
-/* How a work-group covers a tile: each warp has 16 * m_tiles rows. */
-struct shape {
-    int warps, m_tiles, block_n, slots;
-};
-
 /* Preferred ones first. Two row tiles a warp use an operand from local memory twice; wide key tiles spend less on softmax. The
  * last ones are for parts with little local memory. */
-static const struct shape shapes[] = {
+static const struct nv_tile tiles[] = {
     {4, 2, 128, 2}, {4, 2, 64, 2}, {4, 2, 64, 1}, {4, 1, 64, 2}, {4, 1, 64, 1}, {4, 1, 32, 1}, {4, 1, 16, 1}, {2, 1, 16, 1},
 };
 
 static int padded(int64_t head_dim) { return (int)((head_dim + 15) / 16 * 16); }
 
 /* The twin of LOCAL_SIZE in cl/engines/nv_mma.cl. */
-static size_t local_bytes(const clattn_problem *problem, const struct shape *s)
+static size_t local_bytes(const clattn_problem *problem, const struct nv_tile *s)
 {
-    const int qk_stride = padded(problem->head_dim_qk) * 2 + 16, v_stride = padded(problem->head_dim_v) * 2 + 16;
+    const int bytes = problem->k.type == CLATTN_FP32 ? 4 : 2;
+    const int qk_stride = padded(problem->head_dim_qk) * bytes + 16, v_stride = padded(problem->head_dim_v) * bytes + 16;
     const int q = 16 * s->warps * s->m_tiles * qk_stride;
     const int seen = cla_problem_alters_scores(problem) ? s->warps * s->block_n : 0;
     return (size_t)(q + s->slots * s->block_n * (qk_stride + v_stride) + seen);
 }
 
 /* Accumulators of a work-item; what else it needs is about 40 registers, of 255. */
-static int accumulators(const clattn_problem *problem, const struct shape *s)
+static int accumulators(const clattn_problem *problem, const struct nv_tile *s)
 {
     return s->m_tiles * (padded(problem->head_dim_v) + s->block_n) / 2;
 }
@@ -45,13 +42,14 @@ static int64_t rows_at_most(const clattn_problem *problem)
 /* Two groups on a compute unit hide each other's softmax: what leaves room for one only comes last. */
 static bool is_alone(const struct facts *facts, size_t bytes) { return bytes + 1024 > facts->local_mem_static / 2; }
 
-static size_t configs(const struct facts *facts, const clattn_problem *problem, struct config list[CLA_MAX_CONFIGS])
+size_t cla_nv_mma_configs(const struct engine *engine, const struct nv_tile *wanted, size_t wanted_count,
+                          const struct facts *facts, const clattn_problem *problem, struct config list[CLA_MAX_CONFIGS])
 {
     size_t count = 0;
     for (int alone = 0; alone < 2; alone++)
-        for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
-            const struct shape *const s = &shapes[i];
-            const struct config config = {.engine = &cla_engine_nv_mma,
+        for (size_t i = 0; i < wanted_count; i++) {
+            const struct nv_tile *const s = &wanted[i];
+            const struct config config = {.engine = engine,
                                           .block_m = 16 * s->warps * s->m_tiles,
                                           .block_n = s->block_n,
                                           .work_group = 32 * s->warps,
@@ -71,23 +69,34 @@ static size_t configs(const struct facts *facts, const clattn_problem *problem, 
     return count;
 }
 
-static bool serves(const struct facts *facts, const clattn_problem *problem, char *why, size_t why_size)
+static size_t configs(const struct facts *facts, const clattn_problem *problem, struct config list[CLA_MAX_CONFIGS])
+{
+    return cla_nv_mma_configs(&cla_engine_nv_mma, tiles, sizeof tiles / sizeof *tiles, facts, problem, list);
+}
+
+bool cla_nv_mma_fits(const struct engine *engine, const struct facts *facts, const clattn_problem *problem, char *why,
+                     size_t why_size)
 {
     struct config list[CLA_MAX_CONFIGS];
-    const clattn_type type = problem->q.type;
     if (facts->nv_compute < 80)
         return cla_decline(why, why_size, "needs an NVIDIA GPU of compute capability 8.0 or later");
-    if (type == CLATTN_FP32 || problem->k.type != type || problem->v.type != type)
-        return cla_decline(why, why_size, "needs Q, K and V all fp16 or all bf16");
     if (problem->head_dim_qk > MAX_HEAD_DIM || problem->head_dim_v > MAX_HEAD_DIM)
         return cla_decline(why, why_size, "head sizes over %d", MAX_HEAD_DIM);
-    if (configs(facts, problem, list) == 0)
+    if (engine->configs(facts, problem, list) == 0)
         return cla_decline(why, why_size, "no tile of this head size fits %" PRIu64 " bytes of local memory",
                            facts->local_mem_static);
     return true;
 }
 
-static void defines(const struct facts *facts, const clattn_problem *problem, const struct config *config, struct text *out)
+static bool serves(const struct facts *facts, const clattn_problem *problem, char *why, size_t why_size)
+{
+    const clattn_type type = problem->q.type;
+    if (type == CLATTN_FP32 || problem->k.type != type || problem->v.type != type)
+        return cla_decline(why, why_size, "needs Q, K and V all fp16 or all bf16");
+    return cla_nv_mma_fits(&cla_engine_nv_mma, facts, problem, why, why_size);
+}
+
+void cla_nv_mma_defines(const struct facts *facts, const clattn_problem *problem, const struct config *config, struct text *out)
 {
     (void)facts, (void)problem;
     cla_text_add(out, "#define LOCAL_BYTES %zu\n#define SLOTS %d\n", config->local_bytes, config->slots);
@@ -101,5 +110,5 @@ const struct engine cla_engine_nv_mma = {
     .rounds_weights = true,
     .serves = serves,
     .configs = configs,
-    .defines = defines,
+    .defines = cla_nv_mma_defines,
 };

@@ -51,6 +51,15 @@ D uint4 four(uint a) { return make_uint4(a, a, a, a); }
 D int atomic_inc(volatile int *p) { return atomicAdd((int *)p, 1); }
 D int atomic_or(volatile int *p, int x) { return atomicOr((int *)p, x); }
 D float vload_half(size_t i, const half *p) { float y; asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(p[i])); return y; }
+struct uchar16 { uint4 x; };
+D uchar16 vload16(size_t i, const uchar *p) { uchar16 y; memcpy(&y, p + 16 * i, 16); return y; }
+D uint4 as_uint4(uchar16 x) { return x.x; }
+D uint4 operator|(uint4 a, uint4 b) { return make_uint4(a.x | b.x, a.y | b.y, a.z | b.z, a.w | b.w); }
+D uint4 operator&(uint4 a, uint4 b) { return make_uint4(a.x & b.x, a.y & b.y, a.z & b.z, a.w & b.w); }
+D uint4 operator&(uint4 a, uint b) { return make_uint4(a.x & b, a.y & b, a.z & b, a.w & b); }
+D uint4 operator-(uint4 a, uint b) { return make_uint4(a.x - b, a.y - b, a.z - b, a.w - b); }
+D uint4 operator~(uint4 a) { return make_uint4(~a.x, ~a.y, ~a.z, ~a.w); }
+D void operator|=(uint4 &a, uint4 b) { a = a | b; }
 D void vstore_half_rte(float x, size_t i, half *p) { ushort y; asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y) : "f"(x)); p[i] = y; }
 """
 FUNCTION = "#define FN static __device__ __forceinline__"

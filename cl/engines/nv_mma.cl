@@ -76,11 +76,6 @@
     (e).seen = (__local uchar *)nv_local + (LOCAL_SIZE - SEEN_SIZE);
 
 #include "cl/engines/nv_stage.cl"
-#if K_TYPE == FP32
-#include "cl/engines/nv_tf32x3.cl"
-#else
-#include "cl/engines/nv_products.cl"
-#endif
 
 typedef struct {
     uint local_memory;
@@ -96,6 +91,11 @@ typedef struct {
 } engine;
 
 #include "cl/engines/nv_rows.cl"
+#if K_TYPE == FP32
+#include "cl/engines/nv_tf32x3.cl"
+#else
+#include "cl/engines/nv_products.cl"
+#endif
 
 #define K_PLACE(e, slot) ((e)->local_memory + Q_SIZE + (slot)*K_SIZE)
 #define V_PLACE(e, slot) ((e)->local_memory + Q_SIZE + SLOTS * K_SIZE + (slot)*V_SIZE)
@@ -152,24 +152,7 @@ FN void engine_qk(engine *e, const tile *t, int key0, float factor)
     } else {
         stage_v(e, t, key0, 0);
     }
-    UNROLL for (int m = 0; m < M_TILES; m++)
-    {
-        UNROLL for (int j = 0; j < S_TILES; j++)
-        {
-            UNROLL for (int i = 0; i < 4; i++) { e->s[m][j][i] = 0.0f; }
-        }
-    }
-    const uint from = K_PLACE(e, e->turn) + e->k_at;
-    UNROLL for (int d = 0; d < DIM * ELEM_BYTES / 32; d++)
-    {
-        operand a[M_TILES], b;
-        UNROLL for (int m = 0; m < M_TILES; m++) { load_operand(&a[m], e->q_at + m * 16 * QK_STRIDE + d * 32); }
-        UNROLL for (int j = 0; j < S_TILES; j += 2)
-        {
-            load_operand(&b, from + j * 8 * QK_STRIDE + d * 32);
-            MULTIPLY(e->s, j, a, b);
-        }
-    }
+    product_qk(e, K_PLACE(e, e->turn) + e->k_at);
     scale_scores(e, factor);
 }
 
@@ -217,20 +200,6 @@ FN void engine_pv(engine *e, const tile *t, int key0, const elem *alpha)
         clear_unseen(e, V_PLACE(e, e->turn));
     }
 #endif
-    FOR_ROWS(r)
-    {
-        FOR_O_COLS(c) { O_GET(e, r, c) *= alpha[r]; }
-    }
-    const uint from = V_PLACE(e, e->turn) + e->v_at;
-    UNROLL for (int n = 0; n < BLOCK_N / VALUE_KEYS; n++)
-    {
-        operand a[M_TILES], b;
-        UNROLL for (int m = 0; m < M_TILES; m++) { weights_operand(&a[m], e->s[m], n); }
-        UNROLL for (int j = 0; j < O_TILES; j += 2)
-        {
-            load_values(&b, from + n * VALUE_KEYS * V_STRIDE + j * 8 * ELEM_BYTES);
-            MULTIPLY(e->o, j, a, b);
-        }
-    }
+    product_pv(e, V_PLACE(e, e->turn) + e->v_at, alpha);
     e->turn ^= SLOTS - 1;
 }

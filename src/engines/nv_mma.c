@@ -42,36 +42,33 @@ static int64_t rows_at_most(const clattn_problem *problem)
 /* Two groups on a compute unit hide each other's softmax: what leaves room for one only comes last. */
 static bool is_alone(const struct facts *facts, size_t bytes) { return bytes + 1024 > facts->local_mem_static / 2; }
 
-size_t cla_nv_mma_configs(const struct engine *engine, const struct nv_tile *wanted, size_t wanted_count,
-                          const struct facts *facts, const clattn_problem *problem, struct config list[CLA_MAX_CONFIGS])
+bool cla_nv_mma_tile(const struct engine *engine, const struct nv_tile *tile, int max_accumulators, const struct facts *facts,
+                     const clattn_problem *problem, struct config *config)
 {
-    size_t count = 0;
-    for (int alone = 0; alone < 2; alone++)
-        for (size_t i = 0; i < wanted_count; i++) {
-            const struct nv_tile *const s = &wanted[i];
-            const struct config config = {.engine = engine,
-                                          .block_m = 16 * s->warps * s->m_tiles,
-                                          .block_n = s->block_n,
-                                          .work_group = 32 * s->warps,
-                                          .team = 32 * s->warps,
-                                          .local_bytes = local_bytes(problem, s),
-                                          .packs_heads = true,
-                                          .slots = s->slots,
-                                          .spread = SPREAD};
-            if (accumulators(problem, s) > MAX_ACCUMULATORS || config.local_bytes > facts->local_mem_static)
-                continue;
-            /* Few queries, as in decoding: the half of a tall tile would be padding. */
-            if (config.block_m > 64 && rows_at_most(problem) <= 64)
-                continue;
-            if (is_alone(facts, config.local_bytes) == (alone == 1) && count < CLA_MAX_CONFIGS)
-                list[count++] = config;
-        }
-    return count;
+    *config = (struct config){.engine = engine,
+                              .block_m = 16 * tile->warps * tile->m_tiles,
+                              .block_n = tile->block_n,
+                              .work_group = 32 * tile->warps,
+                              .team = 32 * tile->warps,
+                              .local_bytes = local_bytes(problem, tile),
+                              .packs_heads = true,
+                              .slots = tile->slots,
+                              .spread = SPREAD};
+    /* Few queries, as in decoding: the half of a tall tile would be padding. */
+    if (config->block_m > 64 && rows_at_most(problem) <= 64)
+        return false;
+    return accumulators(problem, tile) <= max_accumulators && config->local_bytes <= facts->local_mem_static;
 }
 
 static size_t configs(const struct facts *facts, const clattn_problem *problem, struct config list[CLA_MAX_CONFIGS])
 {
-    return cla_nv_mma_configs(&cla_engine_nv_mma, tiles, sizeof tiles / sizeof *tiles, facts, problem, list);
+    size_t count = 0;
+    for (int alone = 0; alone < 2; alone++)
+        for (size_t i = 0; i < sizeof tiles / sizeof *tiles && count < CLA_MAX_CONFIGS; i++)
+            if (cla_nv_mma_tile(&cla_engine_nv_mma, &tiles[i], MAX_ACCUMULATORS, facts, problem, &list[count]) &&
+                is_alone(facts, list[count].local_bytes) == (alone == 1))
+                count++;
+    return count;
 }
 
 bool cla_nv_mma_fits(const struct engine *engine, const struct facts *facts, const clattn_problem *problem, char *why,

@@ -10,9 +10,9 @@ struct nv_tile {
     int warps, m_tiles, block_n, slots;
 };
 
-/* Those of `wanted`, preferred ones first, that fit the device and the problem. */
-size_t cla_nv_mma_configs(const struct engine *engine, const struct nv_tile *wanted, size_t wanted_count,
-                          const struct facts *facts, const clattn_problem *problem, struct config list[CLA_MAX_CONFIGS]);
+/* Whether the tile fits the device and the problem, and needs no more accumulators a work-item than `max_accumulators`. */
+bool cla_nv_mma_tile(const struct engine *engine, const struct nv_tile *tile, int max_accumulators, const struct facts *facts,
+                     const clattn_problem *problem, struct config *config);
 /* Whether device and head sizes allow the engine, whatever the types are. */
 bool cla_nv_mma_fits(const struct engine *engine, const struct facts *facts, const clattn_problem *problem, char *why,
                      size_t why_size);

@@ -3,15 +3,21 @@
  * that name it: its sums differ from plain fp32 in the last digits, and infinities that a row sees become NaN. */
 #include "nv_mma.h"
 
-/* Preferred ones first. Two row tiles a warp cut an operand of K or V once for both. */
+/* Preferred ones first. Two row tiles a warp use an operand of K or V, and its rest, twice. */
 static const struct nv_tile tiles[] = {
-    {8, 2, 32, 2}, {4, 2, 64, 2}, {4, 2, 32, 2}, {4, 2, 32, 1}, {8, 1, 32, 1},
-    {4, 1, 32, 2}, {4, 1, 32, 1}, {4, 1, 16, 1}, {2, 1, 16, 1},
+    {4, 2, 64, 1}, {4, 2, 32, 1}, {8, 1, 32, 1}, {4, 1, 32, 2}, {4, 1, 32, 1}, {4, 1, 16, 1}, {2, 1, 16, 1},
 };
+
+/* What else a work-item needs, above all the rests, is up to 90 registers of 255. */
+enum { MAX_ACCUMULATORS = 160 };
 
 static size_t configs(const struct facts *facts, const clattn_problem *problem, struct config list[CLA_MAX_CONFIGS])
 {
-    return cla_nv_mma_configs(&cla_engine_nv_tf32x3, tiles, sizeof tiles / sizeof *tiles, facts, problem, list);
+    size_t count = 0;
+    for (size_t i = 0; i < sizeof tiles / sizeof *tiles && count < CLA_MAX_CONFIGS; i++)
+        if (cla_nv_mma_tile(&cla_engine_nv_tf32x3, &tiles[i], MAX_ACCUMULATORS, facts, problem, &list[count]))
+            count++;
+    return count;
 }
 
 static bool serves(const struct facts *facts, const clattn_problem *problem, char *why, size_t why_size)

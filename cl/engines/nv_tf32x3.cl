@@ -1,26 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The products of nv_tf32x3: fp32, 8 numbers deep (mma.sync m16n8k8 of tf32). Included by cl/engines/nv_mma.cl.
  *
- * A tensor core takes the upper 19 bits of an fp32, 11 of them significant, and passes over the others. Of each number the rest
- * of 13 bits is a second operand, and of the four products of the parts the three large ones are added:
+ * A tensor core takes the upper 19 bits of an fp32, 11 of them significant. A number is rounded to those, what that leaves over
+ * is a second operand, and of the four products of the parts the three large ones are added:
  *
- *        x y = big(x) big(y) + big(x) rest(y) + rest(x) big(y) + about 2^-22 |x y|
+ *        x y = big(x) big(y) + big(x) rest(y) + rest(x) big(y) + about 2^-24 |x y|
  *
- * It also cuts its sums off where a multiply-add rounds: always towards 0, so that errors of a long sum add up instead of
- * cancelling (10 times those of plain fp32 over 4096 keys). So a sum is CHAIN products long; multiply-adds join the pieces.
+ * Rounded, not cut: the rests then have either sign, and what is left out of many products cancels. For the same reason a sum
+ * is CHAIN products long, and additions join the pieces: a tensor core cuts its sums towards 0 where a multiply-add rounds
+ * (over 4096 keys in one sum, ten times the error of plain fp32).
  */
 typedef struct {
     uint big[4], rest[4];
 } operand;
-#define CHAIN 4
+#define CHAIN 2
 
-FN uint rest_of(uint x) { return as_uint(as_float(x) - as_float(x & 0xFFFFE000u)); }
+/* A number past 3.402e38 becomes infinite, and its rest NaN. */
+FN void operand_set(operand *y, int i, uint x)
+{
+    y->big[i] = (x + 0x1000u) & 0xFFFFE000u;
+    y->rest[i] = as_uint(as_float(x) - as_float(y->big[i]));
+}
 
 /* Four matrices of eight rows by 16 bytes. */
 FN void load_operand(operand *y, uint from)
 {
-    ptx_load_matrices(y->big, from);
-    UNROLL for (int i = 0; i < 4; i++) { y->rest[i] = rest_of(y->big[i]); }
+    uint x[4];
+    ptx_load_matrices(x, from);
+    UNROLL for (int i = 0; i < 4; i++) { operand_set(y, i, x[i]); }
 }
 
 /* Two neighbouring tiles of a product: the sum of the large parts, and that of the small ones, which needs no care. */
@@ -36,15 +43,17 @@ FN void piece_clear(float (*x)[2][4])
     }
 }
 
-#define MULTIPLY(sum, a, left, b, right)                                                                                       \
-    UNROLL for (int m = 0; m < M_TILES; m++)                                                                                   \
-    {                                                                                                                          \
-        ptx_mma_tf32((sum)[m][0], (a)[m].left, (b)->right[0], (b)->right[1]);                                                  \
-        ptx_mma_tf32((sum)[m][1], (a)[m].left, (b)->right[2], (b)->right[3]);                                                  \
+/* sum += a b, of each the one part or the other. */
+FN void multiply(float (*sum)[2][4], const operand *a, int rest_of_a, const operand *b, int rest_of_b)
+{
+    const uint *right = rest_of_b ? b->rest : b->big;
+    UNROLL for (int m = 0; m < M_TILES; m++)
+    {
+        const uint *left = rest_of_a ? a[m].rest : a[m].big;
+        ptx_mma_tf32(sum[m][0], left, right[0], right[1]);
+        ptx_mma_tf32(sum[m][1], left, right[2], right[3]);
     }
-/* Products into one sum wait for each other: others lie between. */
-FN void piece_add(piece *p, const operand *a, const operand *b){
-    MULTIPLY(p->small, a, rest, b, big) MULTIPLY(p->large, a, big, b, big) MULTIPLY(p->small, a, big, b, rest)}
+}
 
 /* S = Q K^T. Q is read again for each two tiles of S. The assembler would rather keep it all, and put O into memory for that:
  * so the second address has a 0 in it of which it does not know. */
@@ -63,7 +72,10 @@ FN void product_qk(engine *e, uint from)
             }
             UNROLL for (int m = 0; m < M_TILES; m++) { load_operand(&a[m], e->q_at + j * zero + m * 16 * QK_STRIDE + d * 32); }
             load_operand(&b, from + j * 8 * QK_STRIDE + d * 32);
-            piece_add(&p, a, &b);
+            /* Products into one sum wait for each other: others lie between. */
+            multiply(p.small, a, 1, &b, 0);
+            multiply(p.large, a, 0, &b, 0);
+            multiply(p.small, a, 0, &b, 1);
             if (d % CHAIN == CHAIN - 1 || d == DIM / 8 - 1) {
                 UNROLL for (int m = 0; m < M_TILES; m++)
                 {
@@ -87,21 +99,13 @@ FN void product_qk(engine *e, uint from)
 #define VALUES_AT(item) ((uint)((item) % 4 * 2 * V_STRIDE + (item) / 4 * 4))
 FN void load_values(operand *y, uint from)
 {
-    UNROLL for (int i = 0; i < 4; i++)
-    {
-        y->big[i] = ptx_load(from + i % 2 * V_STRIDE + i / 2 * 32);
-        y->rest[i] = rest_of(y->big[i]);
-    }
+    UNROLL for (int i = 0; i < 4; i++) { operand_set(y, i, ptx_load(from + i % 2 * V_STRIDE + i / 2 * 32)); }
 }
 
 /* The weights of eight keys. */
 FN void weights_operand(operand *y, const float *s)
 {
-    UNROLL for (int i = 0; i < 4; i++)
-    {
-        y->big[i] = as_uint(s[i % 2 * 2 + i / 2]);
-        y->rest[i] = rest_of(y->big[i]);
-    }
+    UNROLL for (int i = 0; i < 4; i++) { operand_set(y, i, as_uint(s[i % 2 * 2 + i / 2])); }
 }
 
 /* O = alpha O + P V. The small products go into the sum before the large ones, so that one sum is enough: there are no
@@ -117,15 +121,15 @@ FN void product_pv(engine *e, uint from, const elem *alpha)
             operand a[M_TILES], b;
             UNROLL for (int m = 0; m < M_TILES; m++) { weights_operand(&a[m], e->s[m][n]); }
             load_values(&b, from + n * 8 * V_STRIDE + j * 32);
-            MULTIPLY(sum, a, rest, &b, big)
-            MULTIPLY(sum, a, big, &b, rest)
+            multiply(sum, a, 1, &b, 0);
+            multiply(sum, a, 0, &b, 1);
         }
         UNROLL for (int n = 0; n < BLOCK_N / 8; n++)
         {
             operand a[M_TILES], b;
             UNROLL for (int m = 0; m < M_TILES; m++) { weights_operand(&a[m], e->s[m][n]); }
             load_values(&b, from + n * 8 * V_STRIDE + j * 32);
-            MULTIPLY(sum, a, big, &b, big)
+            multiply(sum, a, 0, &b, 0);
         }
         UNROLL for (int m = 0; m < M_TILES; m++)
         {

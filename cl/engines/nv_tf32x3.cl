@@ -56,8 +56,7 @@ FN void multiply(float (*sum)[2][4], const operand *a, int rest_of_a, const oper
 }
 
 /* S = Q K^T. Q is read again for each two tiles of S. The assembler would rather keep it all, and put O into memory for that:
- * so the second address has a 0 in it of which it does not
- * know. */
+ * so the second address has a 0 in it of which it does not know. */
 FN void product_qk(engine *e, uint from)
 {
     UNROLL for (int j = 0; j < S_TILES; j += 2)

@@ -145,8 +145,8 @@ typedef void (*clattn_log_fn)(void *user, clattn_log_level level, const char *te
  * in $XDG_CACHE_HOME/clattn or ~/.cache/clattn (Windows: %LOCALAPPDATA%/clattn), in a folder of the caller's, or in the
  * caller's own store. The environment has the last word: CLATTN_CACHE=off turns it off, CLATTN_CACHE_DIR names a folder. An
  * entry that cannot be read or used, for whatever reason, is made again; one that cannot be written is left out; neither is an
- * error. Any number of processes may share a folder. Programs are stored when a plan is made of them, on PoCL when the context is
- * destroyed (docs/packaging.md).
+ * error. Any number of processes may share a folder. Programs are stored when a plan is made of them, on PoCL when the context
+ * is destroyed (docs/packaging.md).
  *
  * A store of the caller's: both functions may be called from any thread that calls the library, and may call the library,
  * as a log function may. `name` is a file name of 36 letters, digits and a dot.

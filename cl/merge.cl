@@ -13,10 +13,18 @@
 #define MERGE_TOGETHER
 #endif
 
+/* As in cl/attention.cl. */
+#ifdef ENGINE_APART
+__attribute__((noinline)) void add_up(KERNEL_PARAMETERS, const long at);
+void add_up(KERNEL_PARAMETERS, const long at)
+{
+#else
 __kernel __attribute__((reqd_work_group_size(MERGE_GROUP, 1, 1))) void merge(KERNEL_PARAMETERS)
 {
+    const long at = (long)get_global_id(0);
+#endif
     const option_data options = OPTION_DATA;
-    const long at = (long)get_global_id(0), row = quotient(at, HEAD_DIM_V / MERGE_COLUMNS), heads = quotient(row, args.seq_q);
+    const long row = quotient(at, HEAD_DIM_V / MERGE_COLUMNS), heads = quotient(row, args.seq_q);
     const int col = (int)(at - row * (HEAD_DIM_V / MERGE_COLUMNS)) * MERGE_COLUMNS, query = (int)(row - heads * args.seq_q);
     const int batch = (int)quotient(heads, args.heads_q), head = (int)(heads - (long)batch * args.heads_q);
     float o[MERGE_COLUMNS];
@@ -66,3 +74,10 @@ __kernel __attribute__((reqd_work_group_size(MERGE_GROUP, 1, 1))) void merge(KER
         lse_data[tile_row_offset(&t, args.lse, query)] = sum == 0.0f ? -INFINITY : (top + log2(sum)) * LN_2;
     }
 }
+
+#ifdef ENGINE_APART
+__kernel __attribute__((reqd_work_group_size(MERGE_GROUP, 1, 1))) void merge(KERNEL_PARAMETERS)
+{
+    add_up(KERNEL_ARGUMENTS, (long)get_global_id(0));
+}
+#endif

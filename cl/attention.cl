@@ -19,6 +19,9 @@ __kernel __attribute__((reqd_work_group_size(WORK_GROUP, 1, 1))) void attention(
     tile t;
     elem m[S_ROWS], l[S_ROWS], alpha[S_ROWS];
     ENGINE_LOCAL(e)
+#ifdef MERGE_INSIDE
+    VOTE_LOCAL
+#endif
     const long team =
         args.first_team + (long)get_group_id(0) * (WORK_GROUP / TEAM) + (TEAM == WORK_GROUP ? 0 : (long)get_local_id(0) / TEAM);
     /* Only engines whose teams are single work-items leave a group part-empty, and these have no barrier. */
@@ -47,8 +50,16 @@ __kernel __attribute__((reqd_work_group_size(WORK_GROUP, 1, 1))) void attention(
         softmax_step(&e, m, l, alpha, altered);
         engine_pv(&e, &t, key0, alpha);
     }
+#ifdef ENGINE_JOIN
+    ENGINE_JOIN(&e, m, l);
+#endif
 #ifdef ENGINE_END
     ENGINE_END(&e);
 #endif
     store_tile(&e, &t, &args, &options, m, l, o_data, lse_data, workspace);
+#ifdef MERGE_INSIDE
+    if (IS_LAST_CHUNK(&t, &args, workspace)) {
+        merge_tile(&t, &args, &options, o_data, lse_data, workspace);
+    }
+#endif
 }

@@ -22,6 +22,9 @@
 #error "simt: the tile is not what the work-items cover"
 #endif
 #define LANES_FOR(width) ((width) <= 32 ? 4 : (width) <= 64 ? 8 : (width) <= 128 ? 16 : 32)
+/* Q by sixteen bytes: only where few instructions matter more than a short text. */
+#define WIDE_Q (RING_SLOTS != 0)
+#define UNROLL_SOME _Pragma("unroll 2")
 #define K_LANES LANES_FOR(HEAD_DIM)
 #define V_LANES LANES_FOR(HEAD_DIM_V)
 #define K_AT_ONCE (WORK_GROUP / K_LANES)
@@ -124,27 +127,31 @@ FN __global const uint4 *quad_address(const matrix *m, int type, long at)
 #if RING_SLOTS
 typedef __local uint4 raw_place;
 #define RAW_STEP WORK_GROUP
-FN void fetch_quad(raw_place *to, const matrix *m, int type, long at, int left)
-{
-#ifdef COPY_ASM
-    if (m->aligned && (left >= (type == FP32 ? 4 : 8) || left <= 0)) {
-        __asm__ volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
-                         :
-                         : "r"((uint)(size_t)to), "l"((ulong)quad_address(m, type, at)), "r"(left > 0 ? 16 : 0)
-                         : "memory");
-        return;
-    }
-#endif
-    *to = quad_by_elements(m, type, at, left);
-}
+/* Loops over places in local memory need not be unrolled. Where they are short, so is what a group runs through once: it waits
+ * for its instructions as for everything else. */
+#define UNROLL_QUADS ROLLED
+#define UNROLL_PIECES UNROLL_SOME
 #else
 typedef uint4 raw_place;
 #define RAW_STEP 1
+#define UNROLL_QUADS UNROLL_REGISTERS
+#define UNROLL_PIECES UNROLL_REGISTERS
+#endif
 FN void fetch_quad(raw_place *to, const matrix *m, int type, long at, int left)
 {
     *to = left <= 0 ? (uint4)(0)
           : m->aligned && left >= (type == FP32 ? 4 : 8) ? *quad_address(m, type, at)
                                                          : quad_by_elements(m, type, at, left);
+}
+#ifdef COPY_ASM
+/* The same without registers; what lies past the row's last column arrives as 0. */
+FN void copy_quad(raw_place *to, const matrix *m, int type, long at, int left)
+{
+    const int size = type == FP32 ? 4 : 2;
+    __asm__ volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+                     :
+                     : "r"((uint)(size_t)to), "l"((ulong)quad_address(m, type, at)), "r"(clamp(left * size, 0, 16))
+                     : "memory");
 }
 #endif
 
@@ -156,10 +163,25 @@ FN void fetch(raw_place *raw, const matrix *m, int type, int quads, int lanes, i
     const uint before = (uint)(first - t->key_begin), seen = (uint)(t->key_end - t->key_begin);
     const long row_step = at_once * m->row_step;
     long row = m->at + first * m->row_step;
-    UNROLL_REGISTERS
+#ifdef COPY_ASM
+    if (m->aligned) {
+        UNROLL_REGISTERS
+        for (int step = 0; step < steps; step++) {
+            const int there = before + (uint)(step * at_once) < seen;
+            UNROLL_REGISTERS
+            for (int quad = 0; quad < quads; quad++) {
+                const int col = PIECE_COL(quads, lanes, lane, quad * 4);
+                copy_quad(raw + (step * quads + quad) * RAW_STEP, m, type, row + col, there ? width - col : 0);
+            }
+            row += row_step;
+        }
+        return;
+    }
+#endif
+    UNROLL_QUADS
     for (int step = 0; step < steps; step++) {
         const int there = before + (uint)(step * at_once) < seen;
-        UNROLL_REGISTERS
+        UNROLL_QUADS
         for (int quad = 0; quad < quads; quad++) {
             const int col = PIECE_COL(quads, lanes, lane, quad * 4);
             fetch_quad(raw + (step * quads + quad) * RAW_STEP, m, type, row + col * m->col_step, there ? width - col : 0);
@@ -209,10 +231,9 @@ FN void halves(uint two, float *x)
     x[1] = vload_half(1, (const __private half *)&two);
 }
 #endif
-/* The eight numbers of a step. */
-FN void unpack(int type, const raw_place *raw, float *x)
+/* Eight numbers from sixteen bytes, or twice as many. */
+FN void unpack_words(int type, uint4 low, uint4 high, float *x)
 {
-    const uint4 low = raw[0], high = type == FP32 ? raw[RAW_STEP] : low;
     const uint word[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
     UNROLL_REGISTERS
     for (int i = 0; i < 4; i++) {
@@ -227,6 +248,8 @@ FN void unpack(int type, const raw_place *raw, float *x)
         }
     }
 }
+/* Those of a step. */
+FN void unpack(int type, const raw_place *raw, float *x) { unpack_words(type, raw[0], raw[type == FP32 ? RAW_STEP : 0], x); }
 
 FN void matrix_set(matrix *m, __global const void *data, long at, const tensor_view view, int type)
 {
@@ -241,9 +264,36 @@ FN void matrix_set(matrix *m, __global const void *data, long at, const tensor_v
     m->aligned = view.dim == 1 && (((size_t)data + (size_t)at * size) & 15) == 0 && ((size_t)view.seq * size & 15) == 0;
 }
 
+/* Rows of Q whose every load may take sixteen bytes. */
+FN int q_is_aligned(const tile *t, const launch_args *a, __global const void *q)
+{
+    const int size = Q_TYPE == FP32 ? 4 : 2, per_load = 16 / size;
+    return Q_TYPE == K_TYPE && HEAD_DIM % per_load == 0 && a->q.dim == 1 &&
+           (((size_t)q + (size_t)(tile_q_offset(t, a->q) * size)) & 15) == 0 && ((a->q.head | a->q.seq) & (per_load - 1)) == 0;
+}
+
 FN void load_q(engine *e, const tile *t, const launch_args *a, __global const void *q)
 {
     const int lane = (int)get_local_id(0) % K_LANES;
+    if (WIDE_Q && q_is_aligned(t, a, q)) {
+        matrix m = {q, tile_row_offset(t, a->q, t->row0), 0, 1, 0, 1, 1};
+        int in_pack = t->row0 % t->pack;
+        FOR_ALL_ROWS(r)
+        {
+            uint4 quad[2];
+            UNROLL_REGISTERS
+            for (int i = 0; i < K_QUADS; i++) {
+                const int col = PIECE_COL(K_QUADS, K_LANES, lane, i * 4);
+                quad[i] = t->row0 + r < t->rows && col < HEAD_DIM ? *quad_address(&m, Q_TYPE, m.at + col) : (uint4)(0);
+            }
+            unpack_words(Q_TYPE, quad[0], quad[K_QUADS - 1], e->q[r]);
+            /* The next row is the next head's, or the next query's of the first head. */
+            const int wraps = ++in_pack == t->pack;
+            m.at += wraps ? a->q.seq - (t->pack - 1) * a->q.head : a->q.head;
+            in_pack = wraps ? 0 : in_pack;
+        }
+        return;
+    }
     FOR_ALL_ROWS(r)
     {
         const int row = t->row0 + r;
@@ -266,6 +316,7 @@ FN void engine_begin(engine *e, const tile *t, const launch_args *a, __global co
     matrix_set(&e->k, k, tile_kv_offset(t, a->k), a->k, K_TYPE);
     matrix_set(&e->v, v, tile_kv_offset(t, a->v), a->v, V_TYPE);
 #if RING_SLOTS
+    ROLLED
     for (int i = 0, key = key0; i < 2; i++, key = tile_next_block(t, key)) {
         e->turn = i;
         fetch_k(e, t, key);
@@ -291,7 +342,7 @@ FN void product_qk(engine *e)
 {
     const int lane = (int)get_local_id(0) % K_LANES, first = (int)get_local_id(0) / K_LANES;
     __local float *place = e->shared + first * PIECES_STRIDE + lane;
-    UNROLL_REGISTERS
+    UNROLL_PIECES
     for (int step = 0; step < K_STEPS; step++) {
         float b[8];
         unpack(K_TYPE, K_RAW(e) + step * K_QUADS * RAW_STEP, b);
@@ -378,7 +429,7 @@ FN void engine_pv(engine *e, const tile *t, int key0, const elem *alpha)
 #if RING_SLOTS
     AWAIT_TURN();
 #endif
-    UNROLL_REGISTERS
+    UNROLL_PIECES
     for (int step = 0; step < V_STEPS; step++) {
         float b[8], weight[BLOCK_M];
         int seen = 0;

@@ -78,6 +78,7 @@ extern const struct engine cla_engine_cpu_amx;
 extern const struct engine cla_engine_cpu_bf16;
 extern const struct engine cla_engine_cpu_decode;
 extern const struct engine cla_engine_nv_mma;
+extern const struct engine cla_engine_nv_tf32x3;
 extern const struct engine cla_engine_nv_wgmma;
 extern const struct engine cla_engine_reference;
 extern const struct engine cla_engine_simt;

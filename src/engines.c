@@ -8,8 +8,8 @@
 #include <string.h>
 
 const struct engine *const cla_engines[] = {
-    &cla_engine_cpu_decode, &cla_engine_cpu_amx, &cla_engine_cpu_bf16,  &cla_engine_cpu,     &cla_engine_nv_wgmma,
-    &cla_engine_nv_mma,     &cla_engine_simt,    &cla_engine_reference, &cla_engine_unfused,
+    &cla_engine_cpu_decode, &cla_engine_cpu_amx,   &cla_engine_cpu_bf16, &cla_engine_cpu,       &cla_engine_nv_wgmma,
+    &cla_engine_nv_mma,     &cla_engine_nv_tf32x3, &cla_engine_simt,     &cla_engine_reference, &cla_engine_unfused,
 };
 const size_t cla_engine_count = sizeof cla_engines / sizeof *cla_engines;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef _WIN32
-#define _GNU_SOURCE /* RTLD_DEFAULT */
+#define _GNU_SOURCE /* RTLD_DEFAULT, syscall */
 #endif
 #include "platform.h"
 
@@ -44,6 +44,8 @@ void cla_signal_wait(struct cla_signal *signal, struct cla_lock *lock)
     SleepConditionVariableSRW((CONDITION_VARIABLE *)signal, (SRWLOCK *)lock, INFINITE, 0);
 }
 void cla_signal_all(struct cla_signal *signal) { WakeAllConditionVariable((CONDITION_VARIABLE *)signal); }
+
+uintptr_t cla_thread_self(void) { return GetCurrentThreadId(); }
 
 /* Paths are UTF-8 outside and UTF-16 at the system's border: the code page of the process may lack a user's name. */
 static bool widen(const char *utf8, wchar_t *wide)
@@ -242,6 +244,8 @@ void cla_signal_destroy(struct cla_signal *signal) { pthread_cond_destroy(&signa
 void cla_signal_wait(struct cla_signal *signal, struct cla_lock *lock) { pthread_cond_wait(&signal->condition, &lock->mutex); }
 void cla_signal_all(struct cla_signal *signal) { pthread_cond_broadcast(&signal->condition); }
 
+uintptr_t cla_thread_self(void) { return (uintptr_t)pthread_self(); }
+
 bool cla_environment_path(const char *name, struct text *out)
 {
     const char *value = cla_environment(name);
@@ -426,3 +430,53 @@ bool cla_make_folder(const char *path)
     make_one_folder(path);
     return is_folder(path);
 }
+
+/* ----------------------------------------------------------------------------------------------------------- processor */
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#include <cpuid.h>
+
+/* The registers that the system saves: XCR0. */
+static unsigned saved_state(void)
+{
+    unsigned low, high;
+    __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return low;
+}
+
+unsigned cla_processor_features(void)
+{
+    enum {
+        OSXSAVE = 1 << 27,
+        AMX_TILE_AND_BF16 = 1 << 24 | 1 << 22,
+        DOT_BF16 = 1 << 5,
+        AVX512_STATE = 0xe6,
+        TILE_STATE = 0x60000
+    };
+    unsigned a, b, c, d, features = 0;
+    if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & OSXSAVE))
+        return 0;
+    const unsigned saved = saved_state();
+    if ((saved & AVX512_STATE) != AVX512_STATE || !__get_cpuid_count(7, 0, &a, &b, &c, &d))
+        return 0;
+    if ((saved & TILE_STATE) == TILE_STATE && (d & AMX_TILE_AND_BF16) == AMX_TILE_AND_BF16)
+        features |= CLA_AMX_BF16;
+    if (a >= 1 && __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a & DOT_BF16))
+        features |= CLA_AVX512_BF16;
+    return features;
+}
+#else
+unsigned cla_processor_features(void) { return 0; }
+#endif
+
+#if defined(__linux__) && defined(__x86_64__)
+#include <sys/syscall.h>
+
+bool cla_processor_allow_tiles(void)
+{
+    enum { REQUEST_STATE = 0x1023, TILE_DATA = 18 }; /* ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA: Linux 5.16 */
+    return syscall(SYS_arch_prctl, REQUEST_STATE, TILE_DATA) == 0;
+}
+#else
+bool cla_processor_allow_tiles(void) { return false; }
+#endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Everything that C11 and OpenCL do not have: locks, the environment, files, libraries loaded at run time. Paths are UTF-8. */
+ * Everything that C11 and OpenCL do not have: locks, the environment, files, libraries loaded at run time, the processor. Paths
+ * are UTF-8. */
 #ifndef CLATTN_PLATFORM_H
 #define CLATTN_PLATFORM_H
 
@@ -32,6 +33,9 @@ bool cla_signal_init(struct cla_signal *signal);
 void cla_signal_destroy(struct cla_signal *signal);
 void cla_signal_wait(struct cla_signal *signal, struct cla_lock *lock);
 void cla_signal_all(struct cla_signal *signal);
+
+/* A number that no other thread of this process has at the same time. */
+uintptr_t cla_thread_self(void);
 
 /* The value of an environment variable, NULL when it is unset or empty. */
 const char *cla_environment(const char *name);
@@ -69,5 +73,13 @@ void cla_visit_folder(const char *path, cla_folder_visitor visit, void *user);
  * one that CLATTN_OPENCL_LIBRARY in the environment names, or the system's. */
 typedef void (*cla_function)(void);
 cla_function cla_opencl_function(const char *name);
+
+/* What the host's own processor can do beyond what OpenCL says, for CPU devices that are this host: features that it has and
+ * whose registers the system keeps for a thread. */
+enum { CLA_AVX512_BF16 = 1, CLA_AMX_BF16 = 2 };
+unsigned cla_processor_features(void);
+
+/* Asks the system to let this process use AMX tiles, for good; false where it refuses. */
+bool cla_processor_allow_tiles(void);
 
 #endif

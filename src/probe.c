@@ -2,7 +2,6 @@
 #include "probe.h"
 
 #include "platform.h"
-#include "processor.h"
 
 #include <stdio.h>
 #include <stdlib.h>

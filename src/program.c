@@ -11,7 +11,8 @@ enum program_state { PROGRAM_BUILDING, PROGRAM_READY, PROGRAM_FAILED };
 struct program {
     struct program *next;
     enum program_state state;
-    char *key; /* options, a line break, the text */
+    uintptr_t builder; /* the thread that builds it */
+    char *key;         /* options, a line break, the text */
     cl_program cl;
     clattn_error failure;
     bool unsaved; /* built from source, and not in the cache yet */
@@ -164,6 +165,7 @@ static struct program *new_entry(clattn_context *context, const char *key)
     memcpy(entry->key, key, size);
     clattn_error_init(&entry->failure);
     entry->state = PROGRAM_BUILDING;
+    entry->builder = cla_thread_self();
     entry->next = context->programs;
     context->programs = entry;
     return entry;
@@ -225,8 +227,12 @@ static clattn_status get_locked(clattn_context *context, const char *key, const 
                                 const char *target, cl_program *program, clattn_error *error)
 {
     struct program *entry;
-    while ((entry = find(context, key)) && entry->state == PROGRAM_BUILDING)
+    while ((entry = find(context, key)) && entry->state == PROGRAM_BUILDING) {
+        if (entry->builder == cla_thread_self()) /* from a log or cache function, called while this thread builds it */
+            return cla_fail(error, CLATTN_BUILD_FAILED, "",
+                            "the same kernel is being built by the call that called this function: plan it after that call");
         cla_signal_wait(&context->built, &context->lock);
+    }
     if (!entry) {
         entry = new_entry(context, key);
         if (!entry)

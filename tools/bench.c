@@ -2,6 +2,7 @@
  * Plans, first launches, turns; bench_sample.c takes the samples. */
 #define CLATTN_EXPERIMENTAL
 #include "bench_sample.h"
+#include "system.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,6 +2,8 @@
  * Samples of one engine on one shape. */
 #include "bench_sample.h"
 
+#include "system.h"
+
 #include <stdlib.h>
 #include <string.h>
 

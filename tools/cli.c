@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#define _POSIX_C_SOURCE 200809L
-
 #include "cli.h"
+
+#include "system.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static const char exit_codes[] = "Exit codes:\n"
                                  "  0  right\n"
@@ -264,7 +263,7 @@ bool cli_parse(const struct cli_command *command, int argc, char **argv, int *co
 bool cli_is_terminal(int file_descriptor)
 {
     const char *term = getenv("TERM");
-    return isatty(file_descriptor) && !(term != NULL && strcmp(term, "dumb") == 0);
+    return system_is_terminal(file_descriptor) && !(term != NULL && strcmp(term, "dumb") == 0);
 }
 
 bool cli_wants_colour(int file_descriptor)

@@ -5,6 +5,7 @@
 #include "matrix.h"
 #include "random_shape.h"
 #include "session.h"
+#include "system.h"
 #include "trial.h"
 
 #include <inttypes.h>

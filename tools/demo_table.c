@@ -2,6 +2,7 @@
 #include "demo_table.h"
 
 #include "random.h"
+#include "system.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "npy.h"
 
+#include "system.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 static const struct {
     const char *name;
@@ -366,14 +367,6 @@ static bool write_header(FILE *file, const struct npy *array)
            fprintf(file, "%s%*s\n", text, padded - length - 1, "") == padded;
 }
 
-/* Half an array is worse than none. A device or a pipe stays, whoever runs this. */
-static void remove_file(const char *path)
-{
-    struct stat about;
-    if (stat(path, &about) == 0 && S_ISREG(about.st_mode))
-        remove(path);
-}
-
 bool npy_write(const char *path, const struct npy *array, char why[NPY_WHY_SIZE])
 {
     FILE *file = fopen(path, "wb");
@@ -388,6 +381,7 @@ bool npy_write(const char *path, const struct npy *array, char why[NPY_WHY_SIZE]
     }
     if (right)
         return true;
-    remove_file(path);
+    if (system_is_file(path)) /* half an array is worse than none; a device or a pipe stays, whoever runs this */
+        remove(path);
     return refuse(why, "cannot be written: %s", strerror(code));
 }

@@ -33,6 +33,14 @@ BUILTIN float tanh(float x) { return 1.0f - 2.0f / (1.0f + __nvvm_ex2_approx_f(x
 #define as_uint(x) __builtin_astype((x), uint)
 #define as_float(x) __builtin_astype((x), float)
 
+BUILTIN uchar16 vload16(size_t i, const __global uchar *p)
+{
+    uchar16 y;
+    for (int j = 0; j < 16; j++) {
+        y[j] = p[i * 16 + j];
+    }
+    return y;
+}
 BUILTIN float vload_half(size_t i, const __global half *p)
 {
     float y;

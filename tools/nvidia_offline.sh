@@ -8,6 +8,7 @@
 set -euo pipefail
 build=${1:?usage: tools/nvidia_offline.sh BUILD [CHIP]...}
 shift
+chips=("$@")
 top=$(cd "$(dirname "$0")/.." && pwd)
 
 # Prints the path of a ptxas.
@@ -60,31 +61,39 @@ second_stage()
     mv "$1.sized" "$1"
 }
 
-failed=0
-compiled=0
-for text in "$folder"/*.cl; do
+# compile TEXT: a line a kernel; fails where ptxas refuses it, or gives up what it relies on.
+compile()
+{
+    local text=$1 name chip code=0
     name=$(basename "$text" .cl)
     chip=$(echo "$name" | grep -oE 'sm_[0-9]+a?')
-    if [ $# -gt 0 ] && [[ " $* " != *" $chip "* ]]; then
-        continue
-    fi
-    to_ptx "$text" "$folder/kernel.ptx"
-    second_stage "$folder/kernel.ptx" "$text" "$chip"
-    if ! "$ptxas" -arch="$chip" -v -o "$folder/kernel.cubin" "$folder/kernel.ptx" >"$folder/log" 2>&1; then
-        if grep -q "is not defined for option 'gpu-name'" "$folder/log"; then
+    to_ptx "$text" "$text.ptx"
+    second_stage "$text.ptx" "$text" "$chip"
+    if ! "$ptxas" -arch="$chip" -v -o "$text.cubin" "$text.ptx" >"$text.log" 2>&1; then
+        if grep -q "is not defined for option 'gpu-name'" "$text.log"; then
             echo "$name: this ptxas does not know $chip"
-            continue
+            return 0
         fi
-        failed=1
+        code=1
     fi
-    grep -qE 'C75[0-9]+' "$folder/log" && failed=1
-    compiled=$((compiled + 1))
+    ! grep -qE 'C75[0-9]+' "$text.log" || code=1
     awk -v name="$name" "/Compiling entry function/ { kernel = \$7 } /spill/ { spills = \$0 }
-        /Used [0-9]+ registers/ { printf \"%-32s %-12s %3d registers, %s\\n\", name, kernel, \$5, spills }" "$folder/log"
-    grep -E 'error|fatal|C75[0-9]+' "$folder/log" | head -3 || true
+        /Used [0-9]+ registers/ { printf \"%-32s %-12s %3d registers, %s\\n\", name, kernel, \$5, spills }" "$text.log"
+    grep -E 'error|fatal|C75[0-9]+' "$text.log" | head -3 || true
+    return $code
+}
+
+export top ptxas
+export -f to_ptx second_stage compile
+texts=()
+for text in "$folder"/*.cl; do
+    chip=$(basename "$text" | grep -oE 'sm_[0-9]+a?')
+    if [ ${#chips[@]} -eq 0 ] || [[ " ${chips[*]} " == *" $chip "* ]]; then
+        texts+=("$text")
+    fi
 done
-if [ $compiled -eq 0 ]; then
+if [ ${#texts[@]} -eq 0 ]; then
     echo "nvidia_offline: there was no text to compile"
     exit 1
 fi
-exit $failed
+printf '%s\0' "${texts[@]}" | xargs -0 -P "$(nproc)" -n 1 bash -euo pipefail -c 'compile "$1"' one

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#define _POSIX_C_SOURCE 200809L
 #define CLATTN_EXPERIMENTAL
 
 #include "session.h"
 
 #include "half.h"
+#include "system.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 static void log_to_stderr(void *user, clattn_log_level level, const char *text)
 {
@@ -201,13 +200,6 @@ int runner_read(struct runner *runner, enum runner_tensor tensor, void *data)
     const cl_int code = clEnqueueReadBuffer(runner->session->queue, runner->buffers[tensor], CL_TRUE, 0, runner->bytes[tensor],
                                             data, 0, NULL, NULL);
     return code == CL_SUCCESS ? CLI_OK : cli_fail_cl(runner->session->command, "clEnqueueReadBuffer", code);
-}
-
-double clock_seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
 int runner_run(struct runner *runner, double *seconds)

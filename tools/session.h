@@ -53,7 +53,4 @@ int runner_run(struct runner *runner, double *seconds);
 /* Median time of enough runs, after a warm-up, that take about `budget` seconds in all; at least one. */
 int runner_time(struct runner *runner, double budget, double *seconds);
 
-/* Seconds on a clock that never goes back. */
-double clock_seconds(void);
-
 #endif

@@ -4,6 +4,9 @@
 #     tools/setup.sh          the compiler, OpenCL with PoCL, and the libraries of tools and tests
 #     tools/setup.sh --ci     these, and what .ci/run checks with
 #     tools/setup.sh --list   only prints the names (after --ci: all of them)
+# Nothing else is installed. What checks need beside it is unpacked under build/, by the script that uses it: ptxas
+# (nvidia_offline.sh), nvcc (nvidia_nvcc.py), ocloc (offline.sh), Intel's CPU runtime and a chroot of Debian's unstable
+# (portability.sh), sources of cmocka and cJSON (windows.sh), the onnx package (tests/onnx/make_cases.sh), ggml (ggml/fetch.sh).
 set -eu
 
 packages="

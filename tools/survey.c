@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#define _POSIX_C_SOURCE 200809L
 #define CLATTN_EXPERIMENTAL
 #define CL_USE_DEPRECATED_OPENCL_1_1_APIS /* clGetExtensionFunctionAddress: the loader's own has no platform */
 
 #include "survey.h"
 
+#include "system.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#ifndef _WIN32
-#include <sys/utsname.h>
-#endif
 
 /* -------------------------------------------------------------------------------------------------------- text of facts */
 
@@ -41,19 +39,6 @@ uint64_t fact_number(const char *facts, const char *name)
 }
 
 /* ------------------------------------------------------------------------------------------------------------- machine */
-
-static void describe_system(struct survey *survey)
-{
-#ifdef _WIN32
-    snprintf(survey->system, sizeof survey->system, "Windows");
-#else
-    struct utsname name;
-    if (uname(&name) == 0)
-        snprintf(survey->system, sizeof survey->system, "%.80s %.80s %.80s", name.sysname, name.release, name.machine);
-    else
-        snprintf(survey->system, sizeof survey->system, "n/a");
-#endif
-}
 
 /* Both common loaders tell it through this entry of theirs; it has no standard header. */
 static void describe_loader(struct survey *survey)
@@ -138,12 +123,19 @@ int survey_take(struct survey *survey, const char *selector)
         survey->devices[i].is_default = selector == NULL && survey->devices[i].id == chosen;
         ask_facts(&survey->devices[i]);
     }
-    describe_system(survey);
+    system_name(survey->system, sizeof survey->system);
     describe_loader(survey);
     return CLI_OK;
 }
 
 /* ------------------------------------------------------------------------------------------------------------ a shape */
+
+static char *copy_text(const char *text)
+{
+    const size_t size = strlen(text) + 1;
+    char *copy = malloc(size);
+    return copy ? memcpy(copy, text, size) : NULL;
+}
 
 static void ask_plan(struct survey_answer *answer, clattn_context *context, const clattn_problem *problem)
 {
@@ -156,7 +148,7 @@ static void ask_plan(struct survey_answer *answer, clattn_context *context, cons
         answer->workspace = clattn_workspace_size(plan);
         CLI_TEXT_OF(answer->text, clattn_plan_describe(plan, buffer, size, needed));
     } else {
-        answer->text = strdup(error.message);
+        answer->text = copy_text(error.message);
     }
     clattn_plan_destroy(plan);
 }
@@ -172,7 +164,7 @@ static void ask_device(struct survey_device *device, const clattn_problem *probl
     if (answer->status == CLATTN_SUCCESS)
         ask_plan(answer, context, problem);
     else
-        answer->text = strdup(error.message);
+        answer->text = copy_text(error.message);
     clattn_context_destroy(context);
     if (device->facts != NULL)
         CLI_TEXT_OF(answer->others, clattn_explain(device->facts, problem, NULL, buffer, size, needed, &error));

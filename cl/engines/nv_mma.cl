@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * nv_mma: tensor cores of NVIDIA GPUs from sm_80 on, through mma.sync m16n8k16. fp16 or bf16, sums in fp32.
+ * nv_mma and nv_tf32x3: tensor cores of NVIDIA GPUs from sm_80 on, through mma.sync. fp16 or bf16, or fp32 as three products of
+ * its halves; sums in fp32.
  *
  *        ROW_WARPS warps, each with 16 * M_TILES rows of the tile. Work-item i of a warp, g = i / 4 and c = i % 4 * 2, holds
  *
@@ -12,7 +13,8 @@
  *        local memory   [ Q ] [ K ] x SLOTS [ V ] x SLOTS        rows padded by 16 bytes: eight of them lie in distinct banks
  *
  * P never leaves the registers: what a work-item holds of S, packed, is its operand of the second product. Copies to local
- * memory run beside the products: with two slots a whole block ahead, with one slot K beside P V and V beside Q K.
+ * memory run beside the products: with two slots a whole block ahead, with one slot K beside P V and V beside Q K. What the
+ * products themselves are is in cl/engines/nv_products.cl (fp16, bf16) and nv_tf32x3.cl (fp32).
  */
 #define LANES 1
 #include "cl/engines/nv_ptx.cl"
@@ -36,9 +38,16 @@
 #define S_TILES (WARP_KEYS / 8)
 #define O_TILES (DIM_V / 8)
 
+#if K_TYPE == FP32
+#define ELEM_BYTES 4
+#else
+#define ELEM_BYTES 2
+#endif
+#define PIECE (16 / ELEM_BYTES) /* elements that are copied at once */
+
 /* In bytes. */
-#define QK_STRIDE (DIM * 2 + 16)
-#define V_STRIDE (DIM_V * 2 + 16)
+#define QK_STRIDE (DIM * ELEM_BYTES + 16)
+#define V_STRIDE (DIM_V * ELEM_BYTES + 16)
 #define Q_SIZE (BLOCK_M * QK_STRIDE)
 #define K_SIZE (BLOCK_N * QK_STRIDE)
 #define V_SIZE (BLOCK_N * V_STRIDE)
@@ -89,6 +98,11 @@ typedef struct {
 } engine;
 
 #include "cl/engines/nv_rows.cl"
+#if K_TYPE == FP32
+#include "cl/engines/nv_tf32x3.cl"
+#else
+#include "cl/engines/nv_products.cl"
+#endif
 
 #if KEY_WARPS > 1
 /* Of a block's keys. */
@@ -129,11 +143,10 @@ FN void engine_begin(engine *e, const tile *t, const launch_args *a, __global co
     e->warp = warp;
     e->row = row0 + item / 4;
     e->col = item % 4 * 2;
-    /* Q: rows 0-15, then the same eight columns on. K: eight rows twice, eight columns on; then the next eight rows. V, read
-     * transposed: 16 rows, then the same eight columns on. */
+    /* Q: rows 0-15, then the same 16 bytes on. K: eight rows twice, 16 bytes on; then the next eight rows. */
     e->q_at = e->local_memory + (uint)((row0 + item % 16) * QK_STRIDE + item / 16 * 16);
     e->k_at = (uint)((FIRST_OF_WARP(e) + item / 16 * 8 + item % 8) * QK_STRIDE + item / 8 % 2 * 16);
-    e->v_at = (uint)((FIRST_OF_WARP(e) + item % 16) * V_STRIDE + item / 16 * 16);
+    e->v_at = (uint)(FIRST_OF_WARP(e) * V_STRIDE) + VALUES_AT(item);
     e->late = 1.0f; /* rows that see no key have no product that would say it */
     e->turn = 0;
     e->hides = SCORE_OPTIONS && (a->has_mask || a->bias_type);
@@ -160,29 +173,7 @@ FN void engine_qk(engine *e, const tile *t, int key0, float factor)
     } else {
         stage_v(e, t, key0, 0);
     }
-    UNROLL for (int m = 0; m < M_TILES; m++)
-    {
-        UNROLL for (int j = 0; j < S_TILES; j++)
-        {
-            UNROLL for (int i = 0; i < 4; i++) { e->s[m][j][i] = 0.0f; }
-        }
-    }
-    const uint from = K_PLACE(e, e->turn) + e->k_at;
-    UNROLL for (int d = 0; d < DIM / 16; d++)
-    {
-        uint a[M_TILES][4];
-        UNROLL for (int m = 0; m < M_TILES; m++) { ptx_load_matrices(a[m], e->q_at + m * 16 * QK_STRIDE + d * 32); }
-        UNROLL for (int j = 0; j < S_TILES; j += 2)
-        {
-            uint b[4];
-            ptx_load_matrices(b, from + j * 8 * QK_STRIDE + d * 32);
-            UNROLL for (int m = 0; m < M_TILES; m++)
-            {
-                ptx_mma(e->s[m][j], a[m], b[0], b[1]);
-                ptx_mma(e->s[m][j + 1], a[m], b[2], b[3]);
-            }
-        }
-    }
+    product_qk(e, K_PLACE(e, e->turn) + e->k_at);
     scale_scores(e, factor);
 }
 
@@ -202,14 +193,14 @@ FN void clear_unseen(engine *e, uint values)
         }
     }
     barrier(CLK_LOCAL_MEM_FENCE);
-    for (int i = (int)get_local_id(0); i < BLOCK_N * (DIM_V / 8); i += WORK_GROUP) {
-        const int key = i / (DIM_V / 8);
+    for (int i = (int)get_local_id(0); i < BLOCK_N * (DIM_V / PIECE); i += WORK_GROUP) {
+        const int key = i / (DIM_V / PIECE);
         int seen = 0;
         for (int w = 0; w < ROW_WARPS; w++) {
             seen |= e->seen[w * BLOCK_N + key];
         }
         if (!seen) {
-            ptx_store(values + (uint)(key * V_STRIDE + i % (DIM_V / 8) * 16), (uint4)(0u));
+            ptx_store(values + (uint)(key * V_STRIDE + i % (DIM_V / PIECE) * 16), (uint4)(0u));
         }
     }
     barrier(CLK_LOCAL_MEM_FENCE);
@@ -230,32 +221,7 @@ FN void engine_pv(engine *e, const tile *t, int key0, const elem *alpha)
         clear_unseen(e, V_PLACE(e, e->turn));
     }
 #endif
-    FOR_ROWS(r)
-    {
-        FOR_O_COLS(c) { O_GET(e, r, c) *= alpha[r]; }
-    }
-    const uint from = V_PLACE(e, e->turn) + e->v_at;
-    UNROLL for (int n = 0; n < WARP_KEYS / 16; n++)
-    {
-        uint a[M_TILES][4];
-        UNROLL for (int m = 0; m < M_TILES; m++)
-        {
-            UNROLL for (int i = 0; i < 4; i++)
-            {
-                a[m][i] = ptx_pack(e->s[m][2 * n + i / 2][i % 2 * 2], e->s[m][2 * n + i / 2][i % 2 * 2 + 1]);
-            }
-        }
-        UNROLL for (int j = 0; j < O_TILES; j += 2)
-        {
-            uint b[4];
-            ptx_load_matrices_transposed(b, from + n * 16 * V_STRIDE + j * 16);
-            UNROLL for (int m = 0; m < M_TILES; m++)
-            {
-                ptx_mma(e->o[m][j], a[m], b[0], b[1]);
-                ptx_mma(e->o[m][j + 1], a[m], b[2], b[3]);
-            }
-        }
-    }
+    product_pv(e, V_PLACE(e, e->turn) + e->v_at, alpha);
     e->turn ^= SLOTS - 1;
 }
 

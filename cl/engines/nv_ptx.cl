@@ -119,6 +119,13 @@ FN void ptx_store(uint to, uint4 x)
     __asm__ volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" : : "r"(to), "r"(x.x), "r"(x.y), "r"(x.z), "r"(x.w) : "memory");
 }
 
+FN uint ptx_load(uint from)
+{
+    uint x;
+    __asm__ volatile("ld.shared.b32 %0, [%1];" : "=r"(x) : "r"(from) : "memory");
+    return x;
+}
+
 /* Four matrices of 8 x 8 16-bit elements; work-item i gives the address of row i % 8 of matrix i / 8. */
 FN void ptx_load_matrices(uint *x, uint from)
 {
@@ -145,6 +152,14 @@ FN void ptx_load_matrices_transposed(uint *x, uint from)
 FN void ptx_mma(float *d, const uint *a, uint b0, uint b1)
 {
     __asm__(PTX_MMA " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+            : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
+/* The same 8 deep; of a and b the upper 19 bits count. */
+FN void ptx_mma_tf32(float *d, const uint *a, uint b0, uint b1)
+{
+    __asm__("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
             : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
             : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }

@@ -39,7 +39,7 @@ FN void scale_scores(engine *e, float factor)
     }
 }
 
-#if O_TYPE == K_TYPE && HEAD_DIM_V % 32 == 0
+#if O_TYPE == K_TYPE && O_TYPE != FP32 && HEAD_DIM_V % 32 == 0
 /* Numbers of the call, a uniform branch. */
 FN int stores_by_eight(const launch_args *a, __global const void *o_data)
 {
@@ -90,7 +90,7 @@ FN void nv_store_row(engine *e, const tile *t, const launch_args *a, int r, __gl
 {
     const int row = ENGINE_ROW(e, r) + t->row0, there = row < t->rows;
     const long at = tile_row_offset(t, a->o, row);
-#if O_TYPE == K_TYPE && HEAD_DIM_V % 32 == 0
+#if O_TYPE == K_TYPE && O_TYPE != FP32 && HEAD_DIM_V % 32 == 0
     if (stores_by_eight(a, o_data)) {
         store_row_by_eight(e, there, at, r, o_data);
         return;

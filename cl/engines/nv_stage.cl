@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copies rows of Q, K or V (16-bit elements) to local memory, 16 bytes at a time. Included by cl/engines/nv_mma.cl.
+ * Copies rows of Q, K or V to local memory, 16 bytes at a time. Included by cl/engines/nv_mma.cl.
  */
+#if ELEM_BYTES == 4
+typedef uint nv_element;
+#else
+typedef ushort nv_element;
+#endif
+
 /* Element (row, col) of one tile's matrix stands at data + row * row_step + col * col_step. */
 typedef struct {
-    __global const ushort *data;
+    __global const nv_element *data;
     long row_step, col_step;
     long head_step; /* rows are queries of `pack` neighbouring heads, as in cl/tile.cl */
     int pack;
@@ -12,29 +18,32 @@ typedef struct {
 
 FN void nv_matrix_set(nv_matrix *m, __global const void *data, long at, const tensor_view view, int pack)
 {
-    m->data = (__global const ushort *)data + at;
+    m->data = (__global const nv_element *)data + at;
     m->row_step = view.seq;
     m->col_step = view.dim;
     m->head_step = pack == 1 ? 0 : view.head;
     m->pack = pack;
-    m->whole = view.dim == 1 && (((size_t)m->data | (size_t)(view.seq * 2) | (size_t)(m->head_step * 2)) & 15) == 0;
+    m->whole =
+        view.dim == 1 && (((size_t)m->data | (size_t)(view.seq * ELEM_BYTES) | (size_t)(m->head_step * ELEM_BYTES)) & 15) == 0;
 }
 
-FN __global const ushort *nv_matrix_row(const nv_matrix *m, int row)
+FN __global const nv_element *nv_matrix_row(const nv_matrix *m, int row)
 {
     return m->data + (m->pack == 1 ? row * m->row_step : row / m->pack * m->row_step + row % m->pack * m->head_step);
 }
 
-/* Eight elements of a row, however they lie. */
+/* 16 bytes of a row, however its elements lie. */
 FN uint4 stage_scattered(const nv_matrix *m, int row, int col0, int width)
 {
-    __global const ushort *from = nv_matrix_row(m, row);
+    __global const nv_element *from = nv_matrix_row(m, row);
     uint x[4];
     UNROLL for (int i = 0; i < 4; i++)
     {
-        const int col = col0 + 2 * i;
+        const int col = col0 + i * PIECE / 4;
         x[i] = col < width ? from[col * m->col_step] : 0u;
+#if ELEM_BYTES == 2
         x[i] |= col + 1 < width ? (uint)from[(col + 1) * m->col_step] << 16 : 0u;
+#endif
     }
     return (uint4)(x[0], x[1], x[2], x[3]);
 }
@@ -43,11 +52,11 @@ FN uint4 stage_scattered(const nv_matrix *m, int row, int col0, int width)
  * past `width` are 0. rows, cols, stride and width are constants where this is inlined. */
 FN void stage_any(uint to, const nv_matrix *m, int rows, int cols, int stride, int width, int row0, int first, int last)
 {
-    const int pieces = cols / 8;
+    const int pieces = cols / PIECE;
     for (int i = ptx_here((int)get_local_id(0)); i < rows * pieces; i += WORK_GROUP) {
-        const int r = i / pieces, col = i % pieces * 8, row = row0 + r;
-        const int bytes = row >= first && row < last ? clamp(2 * (width - col), 0, 16) : 0;
-        const uint at = to + (uint)(r * stride + col * 2);
+        const int r = i / pieces, col = i % pieces * PIECE, row = row0 + r;
+        const int bytes = row >= first && row < last ? clamp(ELEM_BYTES * (width - col), 0, 16) : 0;
+        const uint at = to + (uint)(r * stride + col * ELEM_BYTES);
         if (m->whole) {
             ptx_copy(at, bytes ? nv_matrix_row(m, row) + col : m->data, (uint)bytes);
         } else {
@@ -59,15 +68,18 @@ FN void stage_any(uint to, const nv_matrix *m, int rows, int cols, int stride, i
 /* The same, fast for whole blocks of aligned rows: `lanes` work-items copy a row. */
 FN void stage(uint to, const nv_matrix *m, int rows, int cols, int stride, int width, int row0, int first, int last)
 {
-    const int pieces = cols / 8, lanes = pieces & -pieces, down = WORK_GROUP / lanes;
+    const int pieces = cols / PIECE, lanes = pieces & -pieces, down = WORK_GROUP / lanes;
     if (m->whole && width == cols && rows % down == 0 && row0 >= first && row0 + rows <= last) {
-        const int r0 = (int)get_local_id(0) / lanes, col0 = (int)get_local_id(0) % lanes * 8;
-        __global const ushort *from = m->data + (row0 + r0) * m->row_step + col0;
+        const int r0 = (int)get_local_id(0) / lanes, col0 = (int)get_local_id(0) % lanes * PIECE;
+        __global const nv_element *from = m->data + (row0 + r0) * m->row_step + col0;
         const long step = down * m->row_step;
-        to += (uint)(r0 * stride + col0 * 2);
+        to += (uint)(r0 * stride + col0 * ELEM_BYTES);
         UNROLL for (int r = 0; r < rows; r += down)
         {
-            UNROLL for (int c = 0; c < cols; c += lanes * 8) { ptx_copy(to + (uint)(r * stride + c * 2), from + c, 16); }
+            UNROLL for (int c = 0; c < cols; c += lanes * PIECE)
+            {
+                ptx_copy(to + (uint)(r * stride + c * ELEM_BYTES), from + c, 16);
+            }
             from += step;
         }
     } else {

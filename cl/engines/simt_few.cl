@@ -139,7 +139,7 @@ typedef uint4 raw_place;
 #endif
 FN void fetch_quad(raw_place *to, const matrix *m, int type, long at, int left)
 {
-    *to = left <= 0 ? (uint4)(0)
+    *to = left <= 0                                      ? (uint4)(0)
           : m->aligned && left >= (type == FP32 ? 4 : 8) ? *quad_address(m, type, at)
                                                          : quad_by_elements(m, type, at, left);
 }

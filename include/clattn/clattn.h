@@ -137,7 +137,8 @@ typedef enum clattn_log_level {
 } clattn_log_level;
 
 /* `text` is valid during the call only. It may be called from any thread that calls the library, and may itself call the
- * library. */
+ * library: all but a plan of the very kernel whose build it is told about, which answers BUILD_FAILED, since it is not there
+ * yet. */
 typedef void (*clattn_log_fn)(void *user, clattn_log_level level, const char *text);
 
 /* Compiled programs are kept for the next process, so that only the first run of a kernel on a device and driver compiles it:
@@ -146,8 +147,8 @@ typedef void (*clattn_log_fn)(void *user, clattn_log_level level, const char *te
  * entry that cannot be read or used, for whatever reason, is made again; one that cannot be written is left out; neither is an
  * error. Any number of processes may share a folder.
  *
- * A store of the caller's: both functions may be called from any thread that calls the library, and may call the library.
- * `name` is a file name of 36 letters, digits and a dot.
+ * A store of the caller's: both functions may be called from any thread that calls the library, and may call the library,
+ * as a log function may. `name` is a file name of 36 letters, digits and a dot.
  *   load   returns the size of what is stored under the name, 0 if nothing is, and copies it to `bytes` if `size` is enough.
  *   store  keeps `size` bytes, in place of what is there under the name. */
 typedef size_t (*clattn_cache_load_fn)(void *user, const char *name, void *bytes, size_t size);

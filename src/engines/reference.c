@@ -18,8 +18,10 @@ static size_t configs(const struct facts *facts, const clattn_problem *problem, 
     int work_group = problem->head_dim_v > 256 ? 16 : 64;
     while (work_group > 1 && (uint64_t)work_group > limit)
         work_group /= 2;
+    /* With 16 keys a row Intel's compiler spills between the products of large heads. */
+    const int block_n = cla_facts_has_large_registers(facts) ? 8 : 16;
     const struct config config = {
-        .engine = &cla_engine_reference, .block_m = 1, .block_n = 16, .work_group = work_group, .team = 1};
+        .engine = &cla_engine_reference, .block_m = 1, .block_n = block_n, .work_group = work_group, .team = 1};
     list[0] = config;
     return 1;
 }

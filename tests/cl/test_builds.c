@@ -174,6 +174,66 @@ static clattn_context *logged_context(struct log *log)
     return context;
 }
 
+struct nested {
+    clattn_context *context;
+    clattn_status on_error, on_info;
+    bool busy;
+};
+
+/* Plans from within the log what the log is about, once a level, and something else. */
+static void plan_again(void *user, clattn_log_level level, const char *text)
+{
+    (void)text;
+    struct nested *nested = user;
+    clattn_problem problem;
+    clattn_plan *plan = NULL;
+    clattn_plan_options options;
+    clattn_status *status = level == CLATTN_LOG_ERROR ? &nested->on_error : &nested->on_info;
+    if (nested->busy || nested->context == NULL) {
+        return;
+    }
+    nested->busy = true;
+    clattn_plan_options_init(&options);
+    options.engine = "reference";
+    assert_int_equal(clattn_problem_parse("q8 k9 d24", &problem, NULL), CLATTN_SUCCESS);
+    assert_int_equal(clattn_supported(nested->context, &problem, NULL, NULL), CLATTN_SUCCESS);
+    *status = clattn_plan_create(nested->context, &problem, &options, &plan, NULL);
+    clattn_plan_destroy(plan);
+    nested->busy = false;
+}
+
+/* A log function that calls back does not wait for the build that called it. */
+static void the_log_may_call_back(void **state)
+{
+    (void)state;
+    struct nested nested = {NULL, CLATTN_SUCCESS, CLATTN_OPENCL, false};
+    clattn_context_options options;
+    clattn_problem problem;
+    clattn_plan_options engine;
+    clattn_plan *plan = NULL;
+    char *root = sources_copy();
+    clattn_error_init(&error);
+    clattn_context_options_init(&options);
+    options.log = plan_again;
+    options.log_user = &nested;
+    assert_ok(clattn_context_create(NULL, NULL, &options, &nested.context, &error), &error);
+    assert_non_null(root);
+    assert_true(sources_alter(root, "cl/softmax.cl", "m[r] = now;", "m[r] = nowhere_declared;"));
+    clattn_plan_options_init(&engine);
+    engine.engine = "reference";
+    assert_ok(clattn_problem_parse("q8 k9 d24", &problem, &error), &error);
+    setenv("CLATTN_SOURCE_DIR", root, 1);
+    const clattn_status status = clattn_plan_create(nested.context, &problem, &engine, &plan, &error);
+    unsetenv("CLATTN_SOURCE_DIR");
+    assert_int_equal(status, CLATTN_BUILD_FAILED);
+    assert_int_equal(nested.on_error, CLATTN_BUILD_FAILED);
+    plan = plan_of(nested.context, "q8 k9 d24", "reference");
+    assert_int_equal(nested.on_info, CLATTN_SUCCESS);
+    clattn_plan_destroy(plan);
+    clattn_context_destroy(nested.context);
+    sources_remove(root);
+}
+
 static void the_log_tells_the_choice(void **state)
 {
     (void)state;
@@ -358,6 +418,7 @@ int main(void)
         cmocka_unit_test(a_growing_cache_builds_nothing),
         cmocka_unit_test(programs_are_shared_within_a_context),
         cmocka_unit_test(the_log_tells_the_choice),
+        cmocka_unit_test(the_log_may_call_back),
         cmocka_unit_test(case_R071_a_failing_build),
         cmocka_unit_test(case_R064_the_next_engine_serves),
         cmocka_unit_test(case_R069_a_bad_source_folder_is_named),

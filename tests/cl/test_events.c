@@ -269,6 +269,44 @@ static void work_outlives_its_plan(void **state)
     }
 }
 
+struct again {
+    struct fixture *f;
+    cl_event done;
+    _Atomic(int) status; /* of the call from within, -1 before it */
+};
+
+static void CL_CALLBACK enqueue_again(cl_event event, cl_int code, void *user)
+{
+    (void)event;
+    struct again *again = user;
+    again->status = code != CL_COMPLETE
+                        ? CLATTN_OPENCL
+                        : (int)clattn_enqueue(again->f->plan, bench.queue, &again->f->call, 0, NULL, &again->done, NULL);
+}
+
+/* A function that the driver calls when a call is done enqueues the next one. */
+static void an_event_function_may_call_back(void **state)
+{
+    (void)state;
+    struct fixture f;
+    begin(&f, NULL);
+    struct again again = {&f, NULL, -1};
+    cl_event event = NULL;
+    assert_ok(clattn_enqueue(f.plan, bench.queue, &f.call, 0, NULL, &event, &error), &error);
+    assert_int_equal(clSetEventCallback(event, CL_COMPLETE, enqueue_again, &again), CL_SUCCESS);
+    assert_int_equal(clFlush(bench.queue), CL_SUCCESS);
+    assert_int_equal(clWaitForEvents(1, &event), CL_SUCCESS);
+    for (int i = 0; i < 5000 && again.status == -1; i++) {
+        nanosleep(&(struct timespec){0, 1000000}, NULL);
+    }
+    assert_int_equal(again.status, CLATTN_SUCCESS);
+    assert_int_equal(clWaitForEvents(1, &again.done), CL_SUCCESS);
+    assert_true(buffers_all_one(&f.buffers, bench.queue));
+    clReleaseEvent(again.done);
+    clReleaseEvent(event);
+    end(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -278,6 +316,7 @@ int main(void)
         cmocka_unit_test(profiling_changes_nothing),
         cmocka_unit_test(case_R095_nothing_piles_up),
         cmocka_unit_test(work_outlives_its_plan),
+        cmocka_unit_test(an_event_function_may_call_back),
     };
     return cmocka_run_group_tests(tests, bench_open, bench_close);
 }

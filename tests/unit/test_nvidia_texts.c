@@ -19,11 +19,19 @@ static const struct {
 static const struct {
     const char *name, *shape;
 } shapes[] = {
-    {"d64-fp16", "b2 hq8 q1024 d64 fp16 causal"},      {"d128-bf16", "b2 hq8 q1024 d128 bf16 causal lse"},
-    {"d256-fp16", "b2 hq8 q1024 d256 fp16"},           {"d192-bf16", "b2 hq8 q1024 d192 dv128 bf16 causal"},
-    {"d128-mask", "b2 hq8 q1024 d128 bf16 mask"},      {"d80-bias", "b2 hq8 q1024 d80 fp16 bias"},
+    {"d64-fp16", "b2 hq8 q1024 d64 fp16 causal"},
+    {"d128-bf16", "b2 hq8 q1024 d128 bf16 causal lse"},
+    {"d256-fp16", "b2 hq8 q1024 d256 fp16"},
+    {"d192-bf16", "b2 hq8 q1024 d192 dv128 bf16 causal"},
+    {"d128-mask", "b2 hq8 q1024 d128 bf16 mask"},
+    {"d80-bias", "b2 hq8 q1024 d80 fp16 bias"},
     {"d128-decode", "b2 hq8 hkv2 q1 k8192 d128 bf16"},
+    {"d64-fp32", "b2 hq8 q1024 d64 causal"},
+    {"d128-fp32", "b2 hq8 q1024 d128 lse"},
+    {"d256-fp32", "b2 hq8 q1024 d256 fp32 mask"},
 };
+
+enum { FP32_SHAPES = 3 };
 
 static void read_chip(const char *overrides, struct facts *facts)
 {
@@ -74,8 +82,8 @@ static void check_text(const struct facts *facts, const char *engine, const char
 static void texts_compose_for_every_chip(void **state)
 {
     (void)state;
-    static const char *const engines[] = {"nv_mma", "nv_wgmma"};
-    size_t composed[2] = {0, 0};
+    static const char *const engines[] = {"nv_mma", "nv_wgmma", "nv_tf32x3"};
+    size_t composed[3] = {0, 0, 0};
     for (size_t i = 0; i < COUNT_OF(chips); i++) {
         struct facts facts;
         read_chip(chips[i].overrides, &facts);
@@ -86,8 +94,9 @@ static void texts_compose_for_every_chip(void **state)
         }
     }
     /* Tensor cores serve every chip and shape; Hopper's products one chip, without options and few queries. */
-    assert_int_equal(composed[0], COUNT_OF(chips) * COUNT_OF(shapes));
+    assert_int_equal(composed[0], COUNT_OF(chips) * (COUNT_OF(shapes) - FP32_SHAPES));
     assert_int_equal(composed[1], 4);
+    assert_int_equal(composed[2], COUNT_OF(chips) * FP32_SHAPES);
 }
 
 static void older_chips_decline(void **state)
@@ -99,6 +108,7 @@ static void older_chips_decline(void **state)
     for (size_t j = 0; j < COUNT_OF(shapes); j++) {
         check_text(&facts, "nv_mma", "sm_75", j, &composed);
         check_text(&facts, "nv_wgmma", "sm_75", j, &composed);
+        check_text(&facts, "nv_tf32x3", "sm_75", j, &composed);
     }
     assert_int_equal(composed, 0);
 }

@@ -93,6 +93,9 @@ typedef struct {
     uint q_at, k_at, v_at; /* where this work-item's part of an operand lies in Q, in a slot of K, of V */
     int turn;
     int hides; /* an option can hide a key from every row */
+#if K_TYPE == FP32
+    uint zero; /* 0, and the assembler does not know */
+#endif
     float s[M_TILES][S_TILES][4];
     float o[M_TILES][O_TILES][4];
 } engine;
@@ -149,6 +152,9 @@ FN void engine_begin(engine *e, const tile *t, const launch_args *a, __global co
     e->v_at = (uint)(FIRST_OF_WARP(e) * V_STRIDE) + VALUES_AT(item);
     e->late = 1.0f; /* rows that see no key have no product that would say it */
     e->turn = 0;
+#if K_TYPE == FP32
+    e->zero = a->heads_q < 0;
+#endif
     e->hides = SCORE_OPTIONS && (a->has_mask || a->bias_type);
     nv_matrix_set(&rows_of_q, q, tile_q_offset(t, a->q), a->q, t->pack);
     nv_matrix_set(&e->k, k, tile_kv_offset(t, a->k), a->k, 1);

@@ -59,7 +59,6 @@ FN void multiply(float (*sum)[2][4], const operand *a, int rest_of_a, const oper
  * so the second address has a 0 in it of which it does not know. */
 FN void product_qk(engine *e, uint from)
 {
-    const uint zero = (uint)ptx_uniform(e->row >> 20);
     UNROLL for (int j = 0; j < S_TILES; j += 2)
     {
         piece p;
@@ -70,7 +69,10 @@ FN void product_qk(engine *e, uint from)
             if (d % CHAIN == 0) {
                 piece_clear(p.large);
             }
-            UNROLL for (int m = 0; m < M_TILES; m++) { load_operand(&a[m], e->q_at + j * zero + m * 16 * QK_STRIDE + d * 32); }
+            UNROLL for (int m = 0; m < M_TILES; m++)
+            {
+                load_operand(&a[m], e->q_at + (uint)j * e->zero + m * 16 * QK_STRIDE + d * 32);
+            }
             load_operand(&b, from + j * 8 * QK_STRIDE + d * 32);
             /* Products into one sum wait for each other: others lie between. */
             multiply(p.small, a, 1, &b, 0);

@@ -73,6 +73,10 @@ typedef struct {
         __global const void *restrict kv_lengths_data, __global const void *restrict q_starts_data,                            \
         __global const void *restrict kv_starts_data, __global const void *restrict offsets_data, const launch_args args
 
+#define KERNEL_ARGUMENTS                                                                                                       \
+    q_data, k_data, v_data, o_data, lse_data, scores_data, workspace, mask_data, bias_data, factors_data, slopes_data,         \
+        sinks_data, q_lengths_data, kv_lengths_data, q_starts_data, kv_starts_data, offsets_data, args
+
 /* The buffers of options, to be handed on together. */
 typedef struct {
     __global const uchar *mask;

@@ -12,8 +12,17 @@
 #include "cl/classify.cl"
 #endif
 
+/* ENGINE_APART: no barrier and no local memory. PoCL makes three copies of a kernel, for as many ways of launching it, and one
+ * of a function that the kernel calls: that third of the work is left for its compiler. */
+#ifdef ENGINE_APART
+__attribute__((noinline)) void attend(KERNEL_PARAMETERS, const long group, const long item);
+void attend(KERNEL_PARAMETERS, const long group, const long item)
+{
+#else
 __kernel __attribute__((reqd_work_group_size(WORK_GROUP, 1, 1))) void attention(KERNEL_PARAMETERS)
 {
+    const long group = (long)get_group_id(0), item = (long)get_local_id(0);
+#endif
     const option_data options = OPTION_DATA;
     engine e;
     tile t;
@@ -22,8 +31,7 @@ __kernel __attribute__((reqd_work_group_size(WORK_GROUP, 1, 1))) void attention(
 #ifdef MERGE_INSIDE
     VOTE_LOCAL
 #endif
-    const long team =
-        args.first_team + (long)get_group_id(0) * (WORK_GROUP / TEAM) + (TEAM == WORK_GROUP ? 0 : (long)get_local_id(0) / TEAM);
+    const long team = args.first_team + group * (WORK_GROUP / TEAM) + (TEAM == WORK_GROUP ? 0 : item / TEAM);
     /* Only engines whose teams are single work-items leave a group part-empty, and these have no barrier. */
     if (team >= (long)args.q_blocks * args.chunks * (args.heads_q / args.pack) * args.batches) {
         return;
@@ -63,3 +71,10 @@ __kernel __attribute__((reqd_work_group_size(WORK_GROUP, 1, 1))) void attention(
     }
 #endif
 }
+
+#ifdef ENGINE_APART
+__kernel __attribute__((reqd_work_group_size(WORK_GROUP, 1, 1))) void attention(KERNEL_PARAMETERS)
+{
+    attend(KERNEL_ARGUMENTS, (long)get_group_id(0), (long)get_local_id(0));
+}
+#endif

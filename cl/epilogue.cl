@@ -37,7 +37,8 @@ FN void add_sink(elem sink, elem *m, elem *l, elem *scale)
 /* By one of the work-items that share the rows. */
 FN void store_lse_row(const tile *t, const launch_args *a, index in_tile, elem lse, int is_owner, __global float *lse_data)
 {
-    for (int lane = 0; lane < LANES; lane++) {
+    FOR_LANES(lane)
+    {
         const int row = LANE_INDEX(in_tile, lane) + t->row0;
         STORE_FLOAT_WHEN(is_owner & (row < t->rows), lse_data + tile_row_offset(t, a->lse, row), LANE(lse, lane));
     }
@@ -47,7 +48,8 @@ FN void store_lse_row(const tile *t, const launch_args *a, index in_tile, elem l
 FN void store_row(engine *e, const tile *t, const launch_args *a, int r, __global float *workspace, elem lse)
 {
     const index in_tile = ENGINE_ROW(e, r);
-    for (int lane = 0; lane < LANES; lane++) {
+    FOR_LANES(lane)
+    {
         const int row = LANE_INDEX(in_tile, lane) + t->row0;
         /* One condition a store and an address that is good either way: PoCL 3.1 makes wild stores of nested ones. */
         const int there = row < t->rows, real = there ? row : t->row0;
@@ -79,7 +81,8 @@ FN void store_row(engine *e, const tile *t, const launch_args *a, int r, __globa
     ENGINE_STORE_ROW(e, t, a, r, o_data);
 #else
     const index in_tile = ENGINE_ROW(e, r);
-    for (int lane = 0; lane < LANES; lane++) {
+    FOR_LANES(lane)
+    {
         const int row = LANE_INDEX(in_tile, lane) + t->row0;
         if (row < t->rows) {
             const long at = tile_row_offset(t, a->o, row);
@@ -101,7 +104,8 @@ FN void store_row(engine *e, const tile *t, const launch_args *a, int r, __globa
 FN elem sinks_of(const tile *t, const launch_args *a, const option_data *b, index in_tile)
 {
     elem x;
-    for (int lane = 0; lane < LANES; lane++) {
+    FOR_LANES(lane)
+    {
         const int row = min(LANE_INDEX(in_tile, lane) + t->row0, t->rows - 1);
         LANE(x, lane) = b->sinks[a->sinks + tile_head(t, row)];
     }

@@ -113,10 +113,18 @@ FN void merge_tile(const tile *t, const launch_args *a, const option_data *b, __
     }
 }
 #else
+/* As in cl/attention.cl. */
+#ifdef ENGINE_APART
+__attribute__((noinline)) void add_up(KERNEL_PARAMETERS, const long at);
+void add_up(KERNEL_PARAMETERS, const long at)
+{
+#else
 __kernel __attribute__((reqd_work_group_size(MERGE_GROUP, 1, 1))) void merge(KERNEL_PARAMETERS)
 {
+    const long at = (long)get_global_id(0);
+#endif
     const option_data options = OPTION_DATA;
-    const long at = (long)get_global_id(0), row = quotient(at, HEAD_DIM_V / MERGE_COLUMNS), heads = quotient(row, args.seq_q);
+    const long row = quotient(at, HEAD_DIM_V / MERGE_COLUMNS), heads = quotient(row, args.seq_q);
     const int col = (int)(at - row * (HEAD_DIM_V / MERGE_COLUMNS)) * MERGE_COLUMNS, query = (int)(row - heads * args.seq_q);
     const int batch = (int)quotient(heads, args.heads_q), head = (int)(heads - (long)batch * args.heads_q);
     tile t;
@@ -130,4 +138,11 @@ __kernel __attribute__((reqd_work_group_size(MERGE_GROUP, 1, 1))) void merge(KER
         merge_row(&t, &args, &options, query, col, o_data, lse_data, workspace);
     }
 }
+
+#ifdef ENGINE_APART
+__kernel __attribute__((reqd_work_group_size(MERGE_GROUP, 1, 1))) void merge(KERNEL_PARAMETERS)
+{
+    add_up(KERNEL_ARGUMENTS, (long)get_global_id(0));
+}
+#endif
 #endif

@@ -21,7 +21,8 @@ typedef struct {
 
 FN void row_options_find(row_options *o, const tile *t, const launch_args *a, const option_data *b, index rows)
 {
-    for (int lane = 0; lane < LANES; lane++) {
+    FOR_LANES(lane)
+    {
         /* Rows past the last one are computed and not stored: they take the last one's options. */
         const int row = min(LANE_INDEX(rows, lane), t->rows - 1);
         const int query = tile_query(t, row), head = tile_head(t, row);
@@ -119,13 +120,22 @@ FN void score_row_by_runs(engine *e, int r, int first, int last)
 }
 #endif
 
+FN index queries_of(const tile *t, index rows)
+{
+    index queries = rows;
+    if (t->pack > 1) {
+        FOR_LANES(lane) { LANE_INDEX(queries, lane) = LANE_INDEX(rows, lane) / t->pack; }
+    }
+    return queries;
+}
+
 /* Clamped first (a finite score stays a number), then hidden. */
 FN void score_tile(engine *e, const tile *t, const launch_args *a, const option_data *b, int key0, int class)
 {
     FOR_ROWS(r)
     {
         const index row = ENGINE_ROW(e, r) + t->row0;
-        const index query = t->pack == 1 ? row : row / t->pack;
+        const index query = queries_of(t, row);
         const index first = FIRST_KEY(t, query), last = LAST_KEY(t, query);
 #if defined(ENGINE_RUN) && !SCORE_OPTIONS
         FOR_S_COLS(c) { S_SET(e, r, c, clamp_score_below(S_GET(e, r, c))); }

@@ -42,8 +42,11 @@ clattn_status cla_program_get(clattn_context *context, const struct source *sour
                               cl_program *program, clattn_error *error);
 
 /* Puts a program that was built from source into the cache, once. Called behind the creation of its kernels: some drivers
- * compile only then. */
+ * compile only then. Where it takes a driver long to give a binary, that is left to cla_programs_save. */
 void cla_program_save(clattn_context *context, cl_program program);
+
+/* What cla_program_save left to the end of the context. */
+void cla_programs_save(const clattn_context *context);
 
 void cla_programs_free(clattn_context *context);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How callers come by a plan: made, checked against `reference` where its engine goes past the standard, and its speed measured
+ * How callers come by a plan: made, checked where its engine goes past the standard, and its speed measured
  * where it is to be cut into slices. Above plan.c and enqueue.c, since checking and measuring run plans. */
 #include "plan.h"
 #include "plan_options.h"

@@ -16,6 +16,7 @@ struct program {
     cl_program cl;
     clattn_error failure;
     bool unsaved; /* built from source, and not in the cache yet */
+    bool kept;    /* a plan is made of it: to be saved */
     struct cache_key cache_key;
 };
 
@@ -268,23 +269,45 @@ clattn_status cla_program_get(clattn_context *context, const struct source *sour
     return status;
 }
 
-void cla_program_save(clattn_context *context, cl_program program)
+static void store(const clattn_context *context, cl_program program, const struct cache_key *key)
 {
     struct text binary = {0};
+    if (cla_binary_get(program, context->device, &binary))
+        cla_cache_store(&context->cache, key, binary.data, binary.length);
+    cla_text_free(&binary);
+}
+
+/* PoCL compiles all kernels once more for a binary, as long as the first time, and one that is asked for behind the first
+ * launch holds what that launch runs as well. */
+static bool saves_at_the_end(const struct facts *facts)
+{
+    return strstr(facts->platform_name, "Portable Computing Language") != NULL;
+}
+
+void cla_program_save(clattn_context *context, cl_program program)
+{
+    struct cache_key key;
     cla_lock_take(&context->lock);
     struct program *entry = context->programs;
     while (entry && entry->cl != program)
         entry = entry->next;
-    const bool unsaved = entry && entry->unsaved;
-    struct cache_key key;
-    if (unsaved) {
-        entry->unsaved = false;
+    bool now = entry && entry->unsaved;
+    if (now) {
+        entry->kept = true;
+        now = !saves_at_the_end(&context->facts);
+        entry->unsaved = !now;
         key = entry->cache_key;
     }
     cla_lock_give(&context->lock);
-    if (unsaved && cla_binary_get(program, context->device, &binary))
-        cla_cache_store(&context->cache, &key, binary.data, binary.length);
-    cla_text_free(&binary);
+    if (now)
+        store(context, program, &key);
+}
+
+void cla_programs_save(const clattn_context *context)
+{
+    for (const struct program *entry = context->programs; entry; entry = entry->next)
+        if (entry->unsaved && entry->kept)
+            store(context, entry->cl, &entry->cache_key);
 }
 
 void cla_programs_free(clattn_context *context)

@@ -91,41 +91,44 @@ static cl_mem make_buffer(cl_context cl, const void *data, size_t size)
     return clCreateBuffer(cl, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, size, (void *)data, &code);
 }
 
-static int32_t keys_of(const clattn_problem *p, int64_t batch)
+int64_t cla_check_keys(const clattn_problem *p, int64_t batch)
 {
-    return (int32_t)(p->kv_lengths && batch == 1 ? p->seq_kv - HIDDEN : p->seq_kv);
+    return p->kv_lengths && batch == 1 ? p->seq_kv - HIDDEN : p->seq_kv;
 }
 
 /* Keys and values behind the end of the second sequence are NaN: none of it may show. */
-static cl_mem make_tensor(cl_context cl, const clattn_problem *p, clattn_type type, int64_t heads, int64_t rows, int64_t dim,
-                          bool is_key, uint32_t seed)
+static float *make_values(const clattn_problem *p, int64_t heads, int64_t rows, int64_t dim, bool is_key, uint32_t seed)
 {
     const size_t count = (size_t)(p->batch * heads * rows * dim);
-    void *data = calloc(count, cla_type_size(type));
-    if (!data)
-        return NULL;
-    for (size_t i = 0; i < count; i++) {
+    float *values = malloc(count * sizeof *values);
+    for (size_t i = 0; values && i < count; i++) {
         const int64_t row = (int64_t)(i / (size_t)dim) % rows, batch = (int64_t)(i / (size_t)(dim * rows * heads));
         const float x = (float)((int)(next_random(&seed) % 33u) - 16) / 16.0f;
-        store(data, type, i, is_key && row >= keys_of(p, batch) ? NAN : x);
+        values[i] = is_key && row >= cla_check_keys(p, batch) ? NAN : x;
     }
+    return values;
+}
+
+static cl_mem make_tensor(cl_context cl, clattn_type type, const float *values, size_t count)
+{
+    void *data = values ? calloc(count, cla_type_size(type)) : NULL;
+    if (!data)
+        return NULL;
+    for (size_t i = 0; i < count; i++)
+        store(data, type, i, values[i]);
     cl_mem buffer = make_buffer(cl, data, count * cla_type_size(type));
     free(data);
     return buffer;
 }
 
-static cl_mem make_mask(cl_context cl, const clattn_problem *p)
+static unsigned char *make_mask(const clattn_problem *p)
 {
     const size_t count = (size_t)(p->seq_q * p->seq_kv);
     uint32_t seed = 5;
-    unsigned char *data = malloc(count);
-    if (!data)
-        return NULL;
-    for (size_t i = 0; i < count; i++)
-        data[i] = next_random(&seed) % 4u != 0;
-    cl_mem buffer = make_buffer(cl, data, count);
-    free(data);
-    return buffer;
+    unsigned char *mask = malloc(count);
+    for (size_t i = 0; mask && i < count; i++)
+        mask[i] = next_random(&seed) % 4u != 0;
+    return mask;
 }
 
 static cl_mem make_output(cl_context cl, size_t size)
@@ -136,17 +139,22 @@ static cl_mem make_output(cl_context cl, size_t size)
 
 bool cla_check_data_make(cl_context cl, const clattn_problem *p, struct check_data *data)
 {
-    const int32_t lengths[] = {keys_of(p, 0), keys_of(p, 1)};
+    const int32_t lengths[] = {(int32_t)cla_check_keys(p, 0), (int32_t)cla_check_keys(p, 1)};
+    const size_t keys = (size_t)(p->batch * p->heads_kv * p->seq_kv);
     memset(data, 0, sizeof *data);
     data->problem = p;
     data->lse_count = (size_t)(p->batch * p->heads_q * p->seq_q);
     data->o_count = data->lse_count * (size_t)p->head_dim_v;
-    data->buffers[0] = make_tensor(cl, p, p->q.type, p->heads_q, p->seq_q, p->head_dim_qk, false, 1);
-    data->buffers[1] = make_tensor(cl, p, p->k.type, p->heads_kv, p->seq_kv, p->head_dim_qk, true, 2);
-    data->buffers[2] = make_tensor(cl, p, p->v.type, p->heads_kv, p->seq_kv, p->head_dim_v, true, 3);
+    data->q = make_values(p, p->heads_q, p->seq_q, p->head_dim_qk, false, 1);
+    data->k = make_values(p, p->heads_kv, p->seq_kv, p->head_dim_qk, true, 2);
+    data->v = make_values(p, p->heads_kv, p->seq_kv, p->head_dim_v, true, 3);
+    data->mask = p->mask.present ? make_mask(p) : NULL;
+    data->buffers[0] = make_tensor(cl, p->q.type, data->q, data->lse_count * (size_t)p->head_dim_qk);
+    data->buffers[1] = make_tensor(cl, p->k.type, data->k, keys * (size_t)p->head_dim_qk);
+    data->buffers[2] = make_tensor(cl, p->v.type, data->v, keys * (size_t)p->head_dim_v);
     data->buffers[3] = make_output(cl, data->o_count * cla_type_size(p->o.type));
     data->buffers[4] = make_output(cl, data->lse_count * sizeof(float));
-    data->buffers[5] = p->mask.present ? make_mask(cl, p) : NULL;
+    data->buffers[5] = data->mask ? make_buffer(cl, data->mask, (size_t)(p->seq_q * p->seq_kv)) : NULL;
     data->buffers[6] = p->kv_lengths ? make_buffer(cl, lengths, sizeof lengths) : NULL;
     return data->buffers[0] && data->buffers[1] && data->buffers[2] && data->buffers[3] && data->buffers[4] &&
            (data->buffers[5] || !p->mask.present) && (data->buffers[6] || !p->kv_lengths);
@@ -157,6 +165,10 @@ void cla_check_data_free(struct check_data *data)
     for (int i = 0; i < CLA_CHECK_BUFFERS; i++)
         if (data->buffers[i])
             clReleaseMemObject(data->buffers[i]);
+    free(data->q);
+    free(data->k);
+    free(data->v);
+    free(data->mask);
 }
 
 static bool poison(cl_command_queue queue, cl_mem buffer, size_t size)

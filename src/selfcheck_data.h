@@ -7,17 +7,22 @@
 
 enum { CLA_CHECK_CASES = 2, CLA_CHECK_BUFFERS = 7 };
 
-/* Buffers of one case: q, k, v, o, lse, mask, kv_lengths; the last two may be NULL. */
+/* Buffers of one case: q, k, v, o, lse, mask, kv_lengths; the last two may be NULL. What they hold, on the host, contiguous. */
 struct check_data {
     const clattn_problem *problem;
     cl_mem buffers[CLA_CHECK_BUFFERS];
+    float *q, *k, *v;
+    unsigned char *mask;
     size_t o_count, lse_count;
 };
 
 /* Problem number `number`, with the types and head sizes of `like` and whatever else its kernel text depends on. */
 void cla_check_problem(const clattn_problem *like, const struct config *config, int number, clattn_problem *problem);
 
-/* Two engines may differ by this much: sums in another order, and weights rounded to the storage type in one of them. */
+/* Keys of that sequence. */
+int64_t cla_check_keys(const clattn_problem *problem, int64_t batch);
+
+/* An engine may be off by this much: sums in another order, weights and output rounded to the storage type. */
 double cla_check_tolerance(const clattn_problem *problem);
 
 /* False when memory is lacking; cla_check_data_free is due in either case. */

@@ -35,6 +35,7 @@
 #define ENGINE_O_COL(e, c) (c)
 #define ENGINE_OWNS_ROWS(e) 1
 #define ENGINE_LOCAL(e)
+#define ENGINE_APART
 #define ENGINE_ROW_MAX(e, r) (e)->largest
 #define ENGINE_PARTIAL_ROW(e, r, lane, out) decode_copy_row(e, lane, out)
 

@@ -19,5 +19,6 @@
 #define ENGINE_O_COL(e, c) (c)
 #define ENGINE_OWNS_ROWS(e) 1
 #define ENGINE_LOCAL(e)
+#define ENGINE_APART
 #define ENGINE_ROW_MAX(e, r) (e)->largest[r]
 #define ENGINE_STORE_ROW(e, t, a, r, o_data) cpu_store_rows(e, t, a, r, o_data)

@@ -145,7 +145,8 @@ typedef void (*clattn_log_fn)(void *user, clattn_log_level level, const char *te
  * in $XDG_CACHE_HOME/clattn or ~/.cache/clattn (Windows: %LOCALAPPDATA%/clattn), in a folder of the caller's, or in the
  * caller's own store. The environment has the last word: CLATTN_CACHE=off turns it off, CLATTN_CACHE_DIR names a folder. An
  * entry that cannot be read or used, for whatever reason, is made again; one that cannot be written is left out; neither is an
- * error. Any number of processes may share a folder.
+ * error. Any number of processes may share a folder. Programs are stored when a plan is made of them, on PoCL when the context
+ * is destroyed (docs/packaging.md).
  *
  * A store of the caller's: both functions may be called from any thread that calls the library, and may call the library,
  * as a log function may. `name` is a file name of 36 letters, digits and a dot.
@@ -355,7 +356,7 @@ static inline void clattn_plan_options_init(clattn_plan_options *options)
 
 /* Chooses an engine and tiles and builds the kernels (programs are shared by all plans of a context). Nothing is
  * launched, unless work is to be cut into slices (max_launch_ms), when a small problem is timed on a queue of the library's
- * own, or a program of a vendor's engine is used for the first time, when it is checked against `reference` (docs/engines.md).
+ * own, or a program of a vendor's engine is used for the first time, when it is checked (docs/engines.md).
  * Errors: INVALID_ARGUMENT with the field, UNSUPPORTED with the reason an engine each, BUILD_FAILED with the log, OPENCL,
  * DEVICE_LOST, OUT_OF_HOST_MEMORY. */
 CLATTN_API clattn_status clattn_plan_create(clattn_context *context, const clattn_problem *problem,

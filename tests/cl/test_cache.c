@@ -85,6 +85,32 @@ static void a_warm_start_builds_nothing(void **state)
     assert_int_equal(entries_in(folder), 1);
 }
 
+/* Where a binary takes another compilation, nobody waits for it: it is made when the context ends. */
+static void a_plan_does_not_wait_for_a_dear_binary(void **state)
+{
+    (void)state;
+    clattn_context_options options;
+    clattn_plan_options engine;
+    clattn_problem problem;
+    clattn_context *context = NULL;
+    clattn_plan *plan = NULL;
+    clattn_error error;
+    char facts[8192];
+    clattn_error_init(&error);
+    clattn_context_options_init(&options);
+    clattn_plan_options_init(&engine);
+    options.cache_folder = folder;
+    engine.engine = "reference";
+    assert_ok(clattn_context_create(NULL, NULL, &options, &context, &error), &error);
+    assert_ok(clattn_problem_parse(TRIAL, &problem, &error), &error);
+    assert_ok(clattn_plan_create(context, &problem, &engine, &plan, &error), &error);
+    assert_int_equal(clattn_context_facts(context, facts, sizeof facts, NULL), CLATTN_SUCCESS);
+    assert_int_equal(entries_in(folder), strstr(facts, "Portable Computing Language") != NULL ? 0 : 1);
+    clattn_plan_destroy(plan);
+    clattn_context_destroy(context);
+    assert_int_equal(entries_in(folder), 1);
+}
+
 /* ---------------------------------------------------------------------------------------------------------- the folder */
 
 static void the_environment_has_the_last_word(void **state)
@@ -360,6 +386,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         WITH_ROOT(a_warm_start_builds_nothing),
+        WITH_ROOT(a_plan_does_not_wait_for_a_dear_binary),
         WITH_ROOT(the_environment_has_the_last_word),
         WITH_ROOT(it_can_be_turned_off),
         WITH_ROOT(the_default_is_the_users_cache_folder),

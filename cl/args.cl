@@ -21,6 +21,7 @@ typedef struct {
     long sinks, factors;    /* first elements of these buffers */
     long q_lengths, kv_lengths, q_starts, kv_starts, offsets;
     long first_team;              /* a call cut into several launches starts here */
+    long call_number;             /* no other call has it, where groups must know what this one wrote; else 0 */
     long classes;                 /* first byte, in the workspace, of the classes of the mask\'s tiles; -1: there are none */
     long class_batch, class_head; /* 0 where the batch or the heads share them */
     long together;                /* packed heads whose tiles come in turn, long ones first */

@@ -28,6 +28,9 @@ __kernel __attribute__((reqd_work_group_size(WORK_GROUP, 1, 1))) void attention(
     tile t;
     elem m[S_ROWS], l[S_ROWS], alpha[S_ROWS];
     ENGINE_LOCAL(e)
+#ifdef MERGE_INSIDE
+    VOTE_LOCAL
+#endif
     const long team = args.first_team + group * (WORK_GROUP / TEAM) + (TEAM == WORK_GROUP ? 0 : item / TEAM);
     /* Only engines whose teams are single work-items leave a group part-empty, and these have no barrier. */
     if (team >= (long)args.q_blocks * args.chunks * (args.heads_q / args.pack) * args.batches) {
@@ -55,10 +58,18 @@ __kernel __attribute__((reqd_work_group_size(WORK_GROUP, 1, 1))) void attention(
         softmax_step(&e, m, l, alpha, altered);
         engine_pv(&e, &t, key0, alpha);
     }
+#ifdef ENGINE_JOIN
+    ENGINE_JOIN(&e, m, l);
+#endif
 #ifdef ENGINE_END
     ENGINE_END(&e);
 #endif
     store_tile(&e, &t, &args, &options, m, l, o_data, lse_data, workspace);
+#ifdef MERGE_INSIDE
+    if (IS_LAST_CHUNK(&t, &args, workspace)) {
+        merge_tile(&t, &args, &options, o_data, lse_data, workspace);
+    }
+#endif
 }
 
 #ifdef ENGINE_APART

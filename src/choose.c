@@ -120,16 +120,34 @@ clattn_status cla_choose_scores(const struct facts *facts, const clattn_problem 
 }
 
 /* Few queries against many keys are one tile a head: the keys are split, so that more than one team works on them. About
- * SPLIT_TEAMS for a sequence keep a large device busy, and longer chunks than that leave less to add up. */
-enum { SPLIT_MAX_QUERIES = 16, SPLIT_MIN_KEYS = 1024, SPLIT_TEAMS = 256, SPLIT_MIN_CHUNK = 256, SPLIT_MAX_CHUNK = 2048 };
-enum { SPLIT_CPU_CHUNK = 512 };
+ * SPLIT_TEAMS for a sequence keep a large device busy, and longer chunks than that leave less to add up. Chunks under
+ * SPLIT_LONG keys cost more to begin and to end: rather half as many teams. */
+enum {
+    SPLIT_MAX_QUERIES = 16,
+    SPLIT_MIN_KEYS = 1024,
+    SPLIT_TEAMS = 256,
+    SPLIT_MIN_CHUNK = 256,
+    SPLIT_LONG = 512,
+    SPLIT_MAX_CHUNK = 2048
+};
+enum { SPLIT_CPU_CHUNK = 512, MERGE_MAX_DIM = 256, MERGE_MAX_GROUPS = 1024 };
 
 static int64_t chunk_of(const struct facts *facts, const clattn_problem *problem)
 {
     if (facts->device_kind == DEVICE_CPU)
         return SPLIT_CPU_CHUNK;
-    const int64_t chunk = problem->seq_kv * problem->heads_kv / SPLIT_TEAMS;
+    const int64_t keys = problem->seq_kv * problem->heads_kv, few = keys * 2 / SPLIT_TEAMS;
+    const int64_t chunk = keys / SPLIT_TEAMS >= SPLIT_LONG ? keys / SPLIT_TEAMS : few < SPLIT_LONG ? few : SPLIT_LONG;
     return chunk < SPLIT_MIN_CHUNK ? SPLIT_MIN_CHUNK : chunk > SPLIT_MAX_CHUNK ? SPLIT_MAX_CHUNK : chunk;
+}
+
+/* PTX says from sm_70 on what groups see of each other. A launch less saves the time of several thousand keys; each group pays
+ * for it by waiting until its part is visible, which many groups in turn would feel. */
+static bool merges_inside(const struct facts *facts, const clattn_problem *problem, int chunk)
+{
+    const int64_t chunks = (problem->seq_kv + chunk - 1) / chunk;
+    return facts->nv_compute >= 70 && problem->head_dim_v <= MERGE_MAX_DIM &&
+           problem->batch * problem->heads_kv <= MERGE_MAX_GROUPS / (chunks > 0 ? chunks : 1);
 }
 
 static int group_within(const struct facts *facts, int group)
@@ -189,8 +207,11 @@ void cla_choose_split(const struct facts *facts, const clattn_problem *problem, 
         /* On a CPU a work-item is a thread's turn: it does a row. */
         config->merge_group = facts->device_kind == DEVICE_CPU ? 1 : group_within(facts, 64);
         config->merge_columns = facts->device_kind == DEVICE_CPU ? config->head_dim_v : 1;
+        config->merge_inside = config->engine->merges && merges_inside(facts, problem, config->chunk);
+        if (config->merge_inside)
+            config->merge_columns = (config->head_dim_v + 31) / 32; /* 32 work-items share a row */
         /* Partial results that no buffer can hold: then one team does all keys, slower and right. */
         if (facts->max_alloc && cla_workspace_bytes(problem, config) > facts->max_alloc)
-            config->chunk = 0;
+            config->chunk = 0, config->merge_inside = false;
     }
 }

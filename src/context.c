@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 void clattn_context_options_init_sized(clattn_context_options *options, size_t size)
 {
@@ -90,6 +91,9 @@ clattn_status clattn_context_create(cl_context cl, cl_device_id device, const cl
         free(context);
         return cla_fail(error, CLATTN_OUT_OF_HOST_MEMORY, "", "out of host memory while creating a context");
     }
+    struct timespec now = {0};
+    timespec_get(&now, TIME_UTC);
+    context->calls = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
     context->logger = (struct logger){options.log, options.log_user};
     TRY_GOTO(cl ? adopt(cl, device, context, error) : open_device(device, options.device, context, error));
     TRY_GOTO(cla_probe(context->device, options.overrides, &context->facts, error));
@@ -145,6 +149,14 @@ clattn_status clattn_device_facts(cl_device_id device, const char *overrides, ch
     const clattn_status status = cla_text_out(&out, text, size, needed);
     cla_text_free(&out);
     return status;
+}
+
+int64_t cla_call_number(clattn_context *context)
+{
+    cla_lock_take(&context->lock);
+    const int64_t number = ++context->calls;
+    cla_lock_give(&context->lock);
+    return number;
 }
 
 size_t clattn_context_build_count(const clattn_context *context)

@@ -22,6 +22,7 @@ struct config {
      * cla_choose_split. */
     int chunk;
     int merge_group, merge_columns, head_dim_v; /* for the launch that adds the chunks up */
+    bool merge_inside;                          /* there is none: the group that ends a tile's last chunk does it */
     bool scores_only;   /* the scores of a head range, for a plan whose O another engine gives. Set by cla_choose_scores */
     int classify_group; /* of the launch that looks through explicit masks first; 0: there is none */
     /* The engine's own numbers; what they mean is its affair, what they are called in kernel text too. */
@@ -31,6 +32,7 @@ struct config {
     int value_chunk; /* rows of V in local memory at a time */
     int64_t spread;  /* bytes of K and V that tiles at work may be spread over, so that long ones come first; 0: one head */
     int resident;    /* groups that a launch has at most, each taking tiles in turn; 0: a group a tile */
+    int key_warps;   /* warps that share rows and have each its own keys of a block; 1: each has rows of its own */
     int slots;       /* chunks of K or V in local memory at once: 2 while the next is on its way, 1 to save memory */
     int q_resident;  /* 1: Q stays in local memory whole, 0: its chunks come with those of K */
     int vector_k, vector_v; /* elements a load of K and V may take at once: strides and alignment allow it */
@@ -48,7 +50,8 @@ struct engine {
     bool vendor;      /* goes past the standard: believed only after the self-check (src/selfcheck.h) */
     const char *ptx_target; /* NULL, or the architecture for which its program is built a second time (src/ptx.h) */
     bool has_scores;        /* gives the caller's scores along with O */
-    bool rounds_weights;    /* its second product takes weights in V's storage type */
+    bool merges;         /* its groups can add up the chunks of keys themselves: each is whole warps, and a tile's only one */
+    bool rounds_weights; /* its second product takes weights in V's storage type */
 
     /* Does it serve this problem on this device? If not, `why` says so in a few words. The problem is valid. */
     bool (*serves)(const struct facts *facts, const clattn_problem *problem, char *why, size_t why_size);

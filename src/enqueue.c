@@ -116,6 +116,8 @@ static clattn_status enqueue_launches(clattn_plan *plan, struct chain *chain, co
     struct launch launches[CLA_MAX_LAUNCHES];
     clattn_status status = CLATTN_SUCCESS;
     cla_launch_args(&plan->problem, &plan->config, call, &args);
+    if (plan->config.merge_inside)
+        args.call_number = cla_call_number(plan->context);
     const size_t count = cla_launch_list(&plan->config, &args, launches);
     for (size_t i = 0; i < count && status == CLATTN_SUCCESS; i++) {
         const size_t groups = launches[i].groups, slice = slice_of(plan, &launches[i], &args);

@@ -22,6 +22,8 @@ void cla_kernel_defines(const struct facts *facts, const clattn_problem *problem
         cla_text_add(out, "#define LOADS_EVERY_WAY\n");
     if (config->chunk)
         cla_text_add(out, "#define MERGE_COLUMNS %d\n#define MERGE_GROUP %d\n", config->merge_columns, config->merge_group);
+    if (config->merge_inside)
+        cla_text_add(out, "#define MERGE_INSIDE\n");
     if (config->classify_group)
         cla_text_add(out, "#define CLASSIFY_GROUP %d\n", config->classify_group);
     cla_text_add(out, "#define PREPASS %d\n", config->classify_group != 0);

@@ -167,7 +167,7 @@ size_t cla_launch_list(const struct config *config, const struct launch_args *ar
     const struct launch attention = {"attention", divide_up(teams, (size_t)(config->work_group / config->team)),
                                      (size_t)config->work_group};
     list[count++] = attention;
-    if (config->chunk) {
+    if (config->chunk && !config->merge_inside) {
         const struct launch merge = {
             "merge",
             divide_up(heads * (size_t)args->seq_q * (size_t)(config->head_dim_v / config->merge_columns),

@@ -23,6 +23,7 @@ struct launch_args {
     int64_t sinks, factors;
     int64_t q_lengths, kv_lengths, q_starts, kv_starts, offsets;
     int64_t first_team;
+    int64_t call_number;
     int64_t classes;
     int64_t class_batch, class_head;
     int64_t together;

@@ -13,7 +13,7 @@ size_t cla_partial_bytes(const clattn_problem *p, const struct config *config)
     /* One chunk is written even where there is no key. */
     const int64_t chunks = p->seq_kv > 0 ? blocks(p->seq_kv, config->chunk) : 1;
     const size_t rows = times(times(times(sizeof(float), p->batch), p->heads_q), p->seq_q);
-    const size_t bytes = times(times(rows, chunks), p->head_dim_v + 1);
+    const size_t bytes = times(times(rows, chunks), p->head_dim_v + 1 + (config->merge_inside ? 2 : 0));
     return bytes > SIZE_MAX - 63 ? SIZE_MAX : (bytes + 63) / 64 * 64;
 }
 

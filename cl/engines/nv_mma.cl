@@ -2,10 +2,13 @@
  * nv_mma and nv_tf32x3: tensor cores of NVIDIA GPUs from sm_80 on, through mma.sync. fp16 or bf16, or fp32 as three products of
  * its halves; sums in fp32.
  *
- *        WARPS warps, each with 16 * M_TILES rows of the tile. Work-item i of a warp, g = i / 4 and c = i % 4 * 2, holds
+ *        ROW_WARPS warps, each with 16 * M_TILES rows of the tile. Work-item i of a warp, g = i / 4 and c = i % 4 * 2, holds
  *
  *        rows      16 * m + g (even elems) and 16 * m + g + 8 (odd elems)      m < M_TILES
  *        columns   8 * j + c and 8 * j + c + 1, of S and of O alike
+ *
+ *        Where there are few rows, KEY_WARPS warps share them: each has its own keys of a block, its own maximum, sum and O,
+ *        and behind the loop these are added up.
  *
  *        local memory   [ Q ] [ K ] x SLOTS [ V ] x SLOTS        rows padded by 16 bytes: eight of them lie in distinct banks
  *
@@ -24,13 +27,15 @@
 #include "cl/elem.cl"
 
 #define WARPS (WORK_GROUP / 32)
-#define M_TILES (BLOCK_M / (16 * WARPS))
-#if BLOCK_M != 16 * WARPS * M_TILES || BLOCK_N % 16 != 0 || TEAM != WORK_GROUP
+#define ROW_WARPS (WARPS / KEY_WARPS)
+#define WARP_KEYS (BLOCK_N / KEY_WARPS)
+#define M_TILES (BLOCK_M / (16 * ROW_WARPS))
+#if BLOCK_M != 16 * ROW_WARPS * M_TILES || WARP_KEYS % 16 != 0 || TEAM != WORK_GROUP || (KEY_WARPS > 1 && ROW_WARPS > 1)
 #error "nv_mma: the tile is not what the warps cover"
 #endif
 #define DIM ((HEAD_DIM + 15) / 16 * 16)
 #define DIM_V ((HEAD_DIM_V + 15) / 16 * 16)
-#define S_TILES (BLOCK_N / 8)
+#define S_TILES (WARP_KEYS / 8)
 #define O_TILES (DIM_V / 8)
 
 #if K_TYPE == FP32
@@ -47,7 +52,7 @@
 #define K_SIZE (BLOCK_N * QK_STRIDE)
 #define V_SIZE (BLOCK_N * V_STRIDE)
 /* Which keys of a block a warp sees, a byte each; only where options can hide them. */
-#define SEEN_SIZE (SCORE_OPTIONS ? WARPS * BLOCK_N : 0)
+#define SEEN_SIZE (SCORE_OPTIONS ? ROW_WARPS * BLOCK_N : 0)
 #define LOCAL_SIZE (Q_SIZE + SLOTS * (K_SIZE + V_SIZE) + SEEN_SIZE)
 #if LOCAL_SIZE != LOCAL_BYTES
 #error "nv_mma: the host half counts local memory differently"
@@ -64,24 +69,26 @@
 #define O_GET(e, r, c) (e)->o[(r) / 2][(c) / 2][(r) % 2 * 2 + (c) % 2]
 #define O_SET(e, r, c, x) O_GET(e, r, c) = (x)
 #define ENGINE_ROW(e, r) (ptx_here((e)->row) + (r) / 2 * 16 + (r) % 2 * 8)
-#define ENGINE_S_COL(e, c) ((e)->col + (c) / 2 * 8 + (c) % 2)
+#define ENGINE_S_COL(e, c) (FIRST_OF_WARP(e) + (e)->col + (c) / 2 * 8 + (c) % 2)
 #define ENGINE_O_COL(e, c) ((e)->col + (c) / 2 * 8 + (c) % 2)
-#if BLOCK_N % 32 == 0 && BLOCK_N * M_TILES <= 128 /* larger tiles have no register left for it */
-#define ENGINE_RUN 8                              /* 32 keys, of which the four work-items of a row hold eight each */
+#if WARP_KEYS % 32 == 0 && BLOCK_N * M_TILES <= 128 /* larger tiles have no register left for it */
+#define ENGINE_RUN 8                                /* 32 keys, of which the four work-items of a row hold eight each */
 #endif
 #define ENGINE_OWNS_ROWS(e) ((e)->col == 0)
 #define ENGINE_LOCAL(e)                                                                                                        \
     __local uint4 nv_local[LOCAL_SIZE / 16];                                                                                   \
     (e).local_memory = local_address(nv_local);                                                                                \
+    (e).parts = (__local float *)nv_local;                                                                                     \
     (e).seen = (__local uchar *)nv_local + (LOCAL_SIZE - SEEN_SIZE);
 
 #include "cl/engines/nv_stage.cl"
 
 typedef struct {
     uint local_memory;
+    __local float *parts; /* the same, behind the loop */
     __local uchar *seen;
     nv_matrix k, v;
-    int row, col;
+    int row, col, warp;
     float late;            /* the factor of S that is not yet in it */
     uint q_at, k_at, v_at; /* where this work-item's part of an operand lies in Q, in a slot of K, of V */
     int turn;
@@ -100,15 +107,25 @@ typedef struct {
 #include "cl/engines/nv_products.cl"
 #endif
 
+#if KEY_WARPS > 1
+/* Of a block's keys. */
+#define FIRST_OF_WARP(e) ((e)->warp * WARP_KEYS)
+#else
+#define FIRST_OF_WARP(e) 0
+#endif
 #define K_PLACE(e, slot) ((e)->local_memory + Q_SIZE + (slot)*K_SIZE)
 #define V_PLACE(e, slot) ((e)->local_memory + Q_SIZE + SLOTS * K_SIZE + (slot)*V_SIZE)
 
 /* Rows of K and V that no row of the tile sees arrive as 0. Each ends its group of copies, empty or not: they are counted. */
-FN void stage_k(engine *e, const tile *t, int key0, int slot)
+FN void copy_k(engine *e, const tile *t, int key0, int slot)
 {
     if (key0 < t->key_end) {
         stage(K_PLACE(e, slot), &e->k, BLOCK_N, DIM, QK_STRIDE, HEAD_DIM, key0, t->key_begin, t->key_end);
     }
+}
+FN void stage_k(engine *e, const tile *t, int key0, int slot)
+{
+    copy_k(e, t, key0, slot);
     PTX_COPY_COMMIT();
 }
 FN void stage_v(engine *e, const tile *t, int key0, int slot)
@@ -125,12 +142,14 @@ FN void engine_begin(engine *e, const tile *t, const launch_args *a, __global co
     const int item = (int)get_local_id(0) % 32, warp = (int)get_local_id(0) / 32;
     const int key0 = tile_first_block(t);
     nv_matrix rows_of_q;
-    e->row = warp * 16 * M_TILES + item / 4;
+    const int row0 = KEY_WARPS > 1 ? 0 : warp * 16 * M_TILES;
+    e->warp = warp;
+    e->row = row0 + item / 4;
     e->col = item % 4 * 2;
     /* Q: rows 0-15, then the same 16 bytes on. K: eight rows twice, 16 bytes on; then the next eight rows. */
-    e->q_at = e->local_memory + (uint)((warp * 16 * M_TILES + item % 16) * QK_STRIDE + item / 16 * 16);
-    e->k_at = (uint)((item / 16 * 8 + item % 8) * QK_STRIDE + item / 8 % 2 * 16);
-    e->v_at = VALUES_AT(item);
+    e->q_at = e->local_memory + (uint)((row0 + item % 16) * QK_STRIDE + item / 16 * 16);
+    e->k_at = (uint)((FIRST_OF_WARP(e) + item / 16 * 8 + item % 8) * QK_STRIDE + item / 8 % 2 * 16);
+    e->v_at = (uint)(FIRST_OF_WARP(e) * V_STRIDE) + VALUES_AT(item);
     e->late = 1.0f; /* rows that see no key have no product that would say it */
     e->turn = 0;
 #if K_TYPE == FP32
@@ -141,8 +160,10 @@ FN void engine_begin(engine *e, const tile *t, const launch_args *a, __global co
     nv_matrix_set(&e->k, k, tile_kv_offset(t, a->k), a->k, 1);
     nv_matrix_set(&e->v, v, tile_kv_offset(t, a->v), a->v, 1);
     if (key0 < t->key_end) {
+        /* K first: it comes from further away, and the addresses of Q's rows take a while. */
+        copy_k(e, t, key0, 0);
         stage_any(e->local_memory, &rows_of_q, BLOCK_M, DIM, QK_STRIDE, HEAD_DIM, t->row0, 0, t->rows);
-        stage_k(e, t, key0, 0);
+        PTX_COPY_COMMIT();
         if (SLOTS == 2) {
             stage_v(e, t, key0, 0);
         }
@@ -166,7 +187,7 @@ FN void engine_qk(engine *e, const tile *t, int key0, float factor)
 /* Clears the rows of V that a mask or a bias hides from every row of the tile: 0 times NaN would be NaN. */
 FN void clear_unseen(engine *e, uint values)
 {
-    const int item = (int)get_local_id(0) % 32, warp = (int)get_local_id(0) / 32;
+    const int item = (int)get_local_id(0) % 32, warp = KEY_WARPS > 1 ? 0 : (int)get_local_id(0) / 32;
     FOR_S_COLS(c)
     {
         int weighs = 0;
@@ -181,7 +202,7 @@ FN void clear_unseen(engine *e, uint values)
     for (int i = (int)get_local_id(0); i < BLOCK_N * (DIM_V / PIECE); i += WORK_GROUP) {
         const int key = i / (DIM_V / PIECE);
         int seen = 0;
-        for (int w = 0; w < WARPS; w++) {
+        for (int w = 0; w < ROW_WARPS; w++) {
             seen |= e->seen[w * BLOCK_N + key];
         }
         if (!seen) {
@@ -209,3 +230,52 @@ FN void engine_pv(engine *e, const tile *t, int key0, const elem *alpha)
     product_pv(e, V_PLACE(e, e->turn) + e->v_at, alpha);
     e->turn ^= SLOTS - 1;
 }
+
+#if KEY_WARPS > 1
+/* In float: what a warp has of m, l and O, a number of each work-item side by side. */
+#define PART_SIZE (S_ROWS * (2 + O_COLS) * 32)
+#if KEY_WARPS * PART_SIZE * 4 > LOCAL_SIZE
+#error "nv_mma: local memory does not hold what the warps have"
+#endif
+#define ENGINE_JOIN(e, m, l) join_warps(e, m, l)
+#ifdef ENGINE_POWER
+#define PART_WEIGHT(e, x, base) ENGINE_POWER(e, x, base)
+#else
+#define PART_WEIGHT(e, x, base) EXP2((x) - (base))
+#endif
+
+/* The first warp gets everything, the others get rows that are not there. */
+FN void join_warps(engine *e, elem *m, elem *l)
+{
+    __local float *part = e->parts + e->warp * PART_SIZE + (int)get_local_id(0) % 32;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    FOR_ROWS(r)
+    {
+        __local float *place = part + r * (2 + O_COLS) * 32;
+        place[0] = m[r];
+        place[32] = l[r];
+        FOR_O_COLS(c) { place[(2 + c) * 32] = O_GET(e, r, c); }
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (e->warp != 0) {
+        e->row = 1 << 20;
+        return;
+    }
+    FOR_ROWS(r)
+    {
+        __local float *place = part + r * (2 + O_COLS) * 32;
+        float top = m[r];
+        UNROLL for (int w = 1; w < KEY_WARPS; w++) { top = LARGER(top, place[w * PART_SIZE]); }
+        const float base = top == -INFINITY ? 0.0f : top, own = PART_WEIGHT(e, m[r], base);
+        m[r] = top;
+        l[r] *= own;
+        FOR_O_COLS(c) { O_GET(e, r, c) *= own; }
+        UNROLL for (int w = 1; w < KEY_WARPS; w++)
+        {
+            const float weight = PART_WEIGHT(e, place[w * PART_SIZE], base);
+            l[r] = MULTIPLY_ADD(place[w * PART_SIZE + 32], weight, l[r]);
+            FOR_O_COLS(c) { O_GET(e, r, c) = MULTIPLY_ADD(place[w * PART_SIZE + (2 + c) * 32], weight, O_GET(e, r, c)); }
+        }
+    }
+}
+#endif

@@ -38,7 +38,7 @@ FN void product_pv(engine *e, uint from, const elem *alpha)
     {
         FOR_O_COLS(c) { O_GET(e, r, c) *= alpha[r]; }
     }
-    UNROLL for (int n = 0; n < BLOCK_N / 16; n++)
+    UNROLL for (int n = 0; n < WARP_KEYS / 16; n++)
     {
         uint a[M_TILES][4];
         UNROLL for (int m = 0; m < M_TILES; m++)

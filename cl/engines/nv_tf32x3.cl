@@ -118,7 +118,7 @@ FN void product_pv(engine *e, uint from, const elem *alpha)
     {
         float sum[M_TILES][2][4];
         piece_clear(sum);
-        UNROLL for (int n = 0; n < BLOCK_N / 8; n++)
+        UNROLL for (int n = 0; n < WARP_KEYS / 8; n++)
         {
             operand a[M_TILES], b;
             UNROLL for (int m = 0; m < M_TILES; m++) { weights_operand(&a[m], e->s[m][n]); }
@@ -126,7 +126,7 @@ FN void product_pv(engine *e, uint from, const elem *alpha)
             multiply(sum, a, 1, &b, 0);
             multiply(sum, a, 0, &b, 1);
         }
-        UNROLL for (int n = 0; n < BLOCK_N / 8; n++)
+        UNROLL for (int n = 0; n < WARP_KEYS / 8; n++)
         {
             operand a[M_TILES], b;
             UNROLL for (int m = 0; m < M_TILES; m++) { weights_operand(&a[m], e->s[m][n]); }

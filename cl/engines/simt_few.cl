@@ -22,6 +22,9 @@
 #error "simt: the tile is not what the work-items cover"
 #endif
 #define LANES_FOR(width) ((width) <= 32 ? 4 : (width) <= 64 ? 8 : (width) <= 128 ? 16 : 32)
+/* Q by sixteen bytes: only where few instructions matter more than a short text. */
+#define WIDE_Q (RING_SLOTS != 0)
+#define UNROLL_SOME _Pragma("unroll 2")
 #define K_LANES LANES_FOR(HEAD_DIM)
 #define V_LANES LANES_FOR(HEAD_DIM_V)
 #define K_AT_ONCE (WORK_GROUP / K_LANES)
@@ -96,77 +99,8 @@ typedef struct {
     float s[S_ROWS][S_COLS], o[S_ROWS][O_COLS];
 } engine;
 
-/* The element as a number of its type's bits. */
-FN uint load_bits(int type, __global const void *p, long i)
-{
-    return type == FP32 ? ((__global const uint *)p)[i] : (uint)((__global const ushort *)p)[i];
-}
+#include "cl/engines/simt_few_load.cl"
 
-FN uint4 quad_by_elements(const matrix *m, int type, long at, int left)
-{
-    const int count = type == FP32 ? 4 : 8;
-    uint bits[8];
-    UNROLL_REGISTERS
-    for (int i = 0; i < count; i++) {
-        bits[i] = i < left ? load_bits(type, m->data, at + i * m->col_step) : 0;
-    }
-    return type == FP32
-               ? (uint4)(bits[0], bits[1], bits[2], bits[3])
-               : (uint4)(bits[0] | bits[1] << 16, bits[2] | bits[3] << 16, bits[4] | bits[5] << 16, bits[6] | bits[7] << 16);
-}
-
-FN __global const uint4 *quad_address(const matrix *m, int type, long at)
-{
-    return (__global const uint4 *)((__global const char *)m->data + at * (type == FP32 ? 4 : 2));
-}
-
-/* Sixteen bytes from element `at` on, of whose row `left` columns are left; 0: nothing is there. */
-#if RING_SLOTS
-typedef __local uint4 raw_place;
-#define RAW_STEP WORK_GROUP
-FN void fetch_quad(raw_place *to, const matrix *m, int type, long at, int left)
-{
-#ifdef COPY_ASM
-    if (m->aligned && (left >= (type == FP32 ? 4 : 8) || left <= 0)) {
-        __asm__ volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
-                         :
-                         : "r"((uint)(size_t)to), "l"((ulong)quad_address(m, type, at)), "r"(left > 0 ? 16 : 0)
-                         : "memory");
-        return;
-    }
-#endif
-    *to = quad_by_elements(m, type, at, left);
-}
-#else
-typedef uint4 raw_place;
-#define RAW_STEP 1
-FN void fetch_quad(raw_place *to, const matrix *m, int type, long at, int left)
-{
-    *to = left <= 0 ? (uint4)(0)
-          : m->aligned && left >= (type == FP32 ? 4 : 8) ? *quad_address(m, type, at)
-                                                         : quad_by_elements(m, type, at, left);
-}
-#endif
-
-/* Keys key0, key0 + at_once ...; those outside the tile's arrive as 0. */
-FN void fetch(raw_place *raw, const matrix *m, int type, int quads, int lanes, int steps, int width, const tile *t, int key0)
-{
-    const int lane = (int)get_local_id(0) % lanes, first = key0 + (int)get_local_id(0) / lanes;
-    const int at_once = WORK_GROUP / lanes;
-    const uint before = (uint)(first - t->key_begin), seen = (uint)(t->key_end - t->key_begin);
-    const long row_step = at_once * m->row_step;
-    long row = m->at + first * m->row_step;
-    UNROLL_REGISTERS
-    for (int step = 0; step < steps; step++) {
-        const int there = before + (uint)(step * at_once) < seen;
-        UNROLL_REGISTERS
-        for (int quad = 0; quad < quads; quad++) {
-            const int col = PIECE_COL(quads, lanes, lane, quad * 4);
-            fetch_quad(raw + (step * quads + quad) * RAW_STEP, m, type, row + col * m->col_step, there ? width - col : 0);
-        }
-        row += row_step;
-    }
-}
 #if RING_SLOTS
 #define K_RAW(e) (RING_PLACE(e) + (e)->turn * (K_STEPS * K_QUADS) * WORK_GROUP)
 #define V_RAW(e) (RING_PLACE(e) + (RING_SLOTS * K_STEPS * K_QUADS + (e)->turn * (V_STEPS * V_QUADS)) * WORK_GROUP)
@@ -195,39 +129,6 @@ FN void fetch_v(engine *e, const tile *t, int key0)
 #define AWAIT_TURN()
 #endif
 
-#ifdef WARP_ASM
-FN void halves(uint two, float *x)
-{
-    __asm__("{ .reg .b16 low, high; mov.b32 {low, high}, %2; cvt.f32.f16 %0, low; cvt.f32.f16 %1, high; }"
-            : "=f"(x[0]), "=f"(x[1])
-            : "r"(two));
-}
-#else
-FN void halves(uint two, float *x)
-{
-    x[0] = vload_half(0, (const __private half *)&two);
-    x[1] = vload_half(1, (const __private half *)&two);
-}
-#endif
-/* The eight numbers of a step. */
-FN void unpack(int type, const raw_place *raw, float *x)
-{
-    const uint4 low = raw[0], high = type == FP32 ? raw[RAW_STEP] : low;
-    const uint word[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
-    UNROLL_REGISTERS
-    for (int i = 0; i < 4; i++) {
-        if (type == FP32) {
-            x[i] = as_float(word[i]);
-            x[4 + i] = as_float(word[4 + i]);
-        } else if (type == FP16) {
-            halves(word[i], x + 2 * i);
-        } else {
-            x[2 * i] = as_float(word[i] << 16);
-            x[2 * i + 1] = as_float(word[i] & 0xffff0000u);
-        }
-    }
-}
-
 FN void matrix_set(matrix *m, __global const void *data, long at, const tensor_view view, int type)
 {
     const size_t size = type == FP32 ? 4 : 2;
@@ -241,9 +142,36 @@ FN void matrix_set(matrix *m, __global const void *data, long at, const tensor_v
     m->aligned = view.dim == 1 && (((size_t)data + (size_t)at * size) & 15) == 0 && ((size_t)view.seq * size & 15) == 0;
 }
 
+/* Rows of Q whose every load may take sixteen bytes. */
+FN int q_is_aligned(const tile *t, const launch_args *a, __global const void *q)
+{
+    const int size = Q_TYPE == FP32 ? 4 : 2, per_load = 16 / size;
+    return Q_TYPE == K_TYPE && HEAD_DIM % per_load == 0 && a->q.dim == 1 &&
+           (((size_t)q + (size_t)(tile_q_offset(t, a->q) * size)) & 15) == 0 && ((a->q.head | a->q.seq) & (per_load - 1)) == 0;
+}
+
 FN void load_q(engine *e, const tile *t, const launch_args *a, __global const void *q)
 {
     const int lane = (int)get_local_id(0) % K_LANES;
+    if (WIDE_Q && q_is_aligned(t, a, q)) {
+        matrix m = {q, tile_row_offset(t, a->q, t->row0), 0, 1, 0, 1, 1};
+        int in_pack = t->row0 % t->pack;
+        FOR_ALL_ROWS(r)
+        {
+            uint4 quad[2];
+            UNROLL_REGISTERS
+            for (int i = 0; i < K_QUADS; i++) {
+                const int col = PIECE_COL(K_QUADS, K_LANES, lane, i * 4);
+                quad[i] = t->row0 + r < t->rows && col < HEAD_DIM ? *quad_address(&m, Q_TYPE, m.at + col) : (uint4)(0);
+            }
+            unpack_words(Q_TYPE, quad[0], quad[K_QUADS - 1], e->q[r]);
+            /* The next row is the next head's, or the next query's of the first head. */
+            const int wraps = ++in_pack == t->pack;
+            m.at += wraps ? a->q.seq - (t->pack - 1) * a->q.head : a->q.head;
+            in_pack = wraps ? 0 : in_pack;
+        }
+        return;
+    }
     FOR_ALL_ROWS(r)
     {
         const int row = t->row0 + r;
@@ -266,6 +194,7 @@ FN void engine_begin(engine *e, const tile *t, const launch_args *a, __global co
     matrix_set(&e->k, k, tile_kv_offset(t, a->k), a->k, K_TYPE);
     matrix_set(&e->v, v, tile_kv_offset(t, a->v), a->v, V_TYPE);
 #if RING_SLOTS
+    ROLLED
     for (int i = 0, key = key0; i < 2; i++, key = tile_next_block(t, key)) {
         e->turn = i;
         fetch_k(e, t, key);
@@ -291,7 +220,7 @@ FN void product_qk(engine *e)
 {
     const int lane = (int)get_local_id(0) % K_LANES, first = (int)get_local_id(0) / K_LANES;
     __local float *place = e->shared + first * PIECES_STRIDE + lane;
-    UNROLL_REGISTERS
+    UNROLL_PIECES
     for (int step = 0; step < K_STEPS; step++) {
         float b[8];
         unpack(K_TYPE, K_RAW(e) + step * K_QUADS * RAW_STEP, b);
@@ -378,7 +307,7 @@ FN void engine_pv(engine *e, const tile *t, int key0, const elem *alpha)
 #if RING_SLOTS
     AWAIT_TURN();
 #endif
-    UNROLL_REGISTERS
+    UNROLL_PIECES
     for (int step = 0; step < V_STEPS; step++) {
         float b[8], weight[BLOCK_M];
         int seen = 0;

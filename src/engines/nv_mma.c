@@ -9,28 +9,32 @@
 /* Preferred ones first. Two row tiles a warp use an operand from local memory twice; wide key tiles spend less on softmax. The
  * last ones are for parts with little local memory. */
 static const struct nv_tile tiles[] = {
-    {4, 2, 128, 2}, {4, 2, 64, 2}, {4, 2, 64, 1}, {4, 1, 64, 2}, {4, 1, 64, 1}, {4, 1, 32, 1}, {4, 1, 16, 1}, {2, 1, 16, 1},
+    {4, 4, 1, 64, 2}, {4, 4, 1, 64, 1}, {4, 1, 2, 128, 2}, {4, 1, 2, 64, 2}, {4, 1, 2, 64, 1},
+    {4, 1, 1, 64, 2}, {4, 1, 1, 64, 1}, {4, 1, 1, 32, 1},  {4, 1, 1, 16, 1}, {2, 1, 1, 16, 1},
 };
 
 static int padded(int64_t head_dim) { return (int)((head_dim + 15) / 16 * 16); }
+
+static int row_warps(const struct nv_tile *s) { return s->warps / s->key_warps; }
+static int rows_of_tile(const struct nv_tile *s) { return 16 * row_warps(s) * s->m_tiles; }
 
 /* The twin of LOCAL_SIZE in cl/engines/nv_mma.cl. */
 static size_t local_bytes(const clattn_problem *problem, const struct nv_tile *s)
 {
     const int bytes = problem->k.type == CLATTN_FP32 ? 4 : 2;
     const int qk_stride = padded(problem->head_dim_qk) * bytes + 16, v_stride = padded(problem->head_dim_v) * bytes + 16;
-    const int q = 16 * s->warps * s->m_tiles * qk_stride;
-    const int seen = cla_problem_alters_scores(problem) ? s->warps * s->block_n : 0;
+    const int q = rows_of_tile(s) * qk_stride;
+    const int seen = cla_problem_alters_scores(problem) ? row_warps(s) * s->block_n : 0;
     return (size_t)(q + s->slots * s->block_n * (qk_stride + v_stride) + seen);
 }
 
 /* Accumulators of a work-item; what else it needs is about 40 registers, of 255. */
 static int accumulators(const clattn_problem *problem, const struct nv_tile *s)
 {
-    return s->m_tiles * (padded(problem->head_dim_v) + s->block_n) / 2;
+    return s->m_tiles * (padded(problem->head_dim_v) + s->block_n / s->key_warps) / 2;
 }
 
-enum { MAX_ACCUMULATORS = 192, MAX_HEAD_DIM = 256, SPREAD = 16 << 20 };
+enum { MAX_ACCUMULATORS = 192, MAX_HEAD_DIM = 256, SPREAD = 16 << 20, FEW_ROWS = 16, LEAST_ROWS = 4, LEAST_KEYS = 64 };
 
 /* Rows that a tile of one head, or of heads that share keys, can have at all. */
 static int64_t rows_at_most(const clattn_problem *problem)
@@ -46,16 +50,17 @@ bool cla_nv_mma_tile(const struct engine *engine, const struct nv_tile *tile, in
                      const clattn_problem *problem, struct config *config)
 {
     *config = (struct config){.engine = engine,
-                              .block_m = 16 * tile->warps * tile->m_tiles,
+                              .block_m = rows_of_tile(tile),
                               .block_n = tile->block_n,
                               .work_group = 32 * tile->warps,
                               .team = 32 * tile->warps,
                               .local_bytes = local_bytes(problem, tile),
                               .packs_heads = true,
                               .slots = tile->slots,
+                              .key_warps = tile->key_warps,
                               .spread = SPREAD};
     /* Few queries, as in decoding: the half of a tall tile would be padding. */
-    if (config->block_m > 64 && rows_at_most(problem) <= 64)
+    if ((config->block_m > 64 && rows_at_most(problem) <= 64) || (tile->key_warps > 1 && rows_at_most(problem) > FEW_ROWS))
         return false;
     return accumulators(problem, tile) <= max_accumulators && config->local_bytes <= facts->local_mem_static;
 }
@@ -90,13 +95,16 @@ static bool serves(const struct facts *facts, const clattn_problem *problem, cha
     const clattn_type type = problem->q.type;
     if (type == CLATTN_FP32 || problem->k.type != type || problem->v.type != type)
         return cla_decline(why, why_size, "needs Q, K and V all fp16 or all bf16");
+    if (rows_at_most(problem) <= LEAST_ROWS && problem->seq_kv <= LEAST_KEYS)
+        return cla_decline(why, why_size, "so few rows and keys are sooner done without tensor cores");
     return cla_nv_mma_fits(&cla_engine_nv_mma, facts, problem, why, why_size);
 }
 
 void cla_nv_mma_defines(const struct facts *facts, const clattn_problem *problem, const struct config *config, struct text *out)
 {
     (void)facts, (void)problem;
-    cla_text_add(out, "#define LOCAL_BYTES %zu\n#define SLOTS %d\n", config->local_bytes, config->slots);
+    cla_text_add(out, "#define KEY_WARPS %d\n#define LOCAL_BYTES %zu\n#define SLOTS %d\n", config->key_warps,
+                 config->local_bytes, config->slots);
 }
 
 const struct engine cla_engine_nv_mma = {
@@ -104,6 +112,7 @@ const struct engine cla_engine_nv_mma = {
     .file = "cl/engines/nv_mma.cl",
     .kernel_file = "cl/attention.cl",
     .vendor = true,
+    .merges = true,
     .rounds_weights = true,
     .serves = serves,
     .configs = configs,

@@ -5,9 +5,10 @@
 
 #include "../engine.h"
 
-/* How a work-group covers a tile: each warp has 16 * m_tiles rows. */
+/* How a work-group covers a tile: each warp has 16 * m_tiles rows, or all key_warps of them share these and each has its own
+ * keys. */
 struct nv_tile {
-    int warps, m_tiles, block_n, slots;
+    int warps, key_warps, m_tiles, block_n, slots;
 };
 
 /* Whether the tile fits the device and the problem, and needs no more accumulators a work-item than `max_accumulators`. */

@@ -5,7 +5,8 @@
 
 /* Preferred ones first. Two row tiles a warp use an operand of K or V, and its rest, twice. */
 static const struct nv_tile tiles[] = {
-    {4, 2, 64, 1}, {4, 2, 32, 1}, {8, 1, 32, 1}, {4, 1, 32, 2}, {4, 1, 32, 1}, {4, 1, 16, 1}, {2, 1, 16, 1},
+    {4, 1, 2, 64, 1}, {4, 1, 2, 32, 1}, {8, 1, 1, 32, 1}, {4, 1, 1, 32, 2},
+    {4, 1, 1, 32, 1}, {4, 1, 1, 16, 1}, {2, 1, 1, 16, 1},
 };
 
 /* What else a work-item needs, above all the rests, is up to 90 registers of 255. */

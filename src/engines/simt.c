@@ -349,6 +349,7 @@ const struct engine cla_engine_simt = {
     .name = "simt",
     .file = "cl/engines/simt.cl",
     .kernel_file = "cl/attention.cl",
+    .merges = true,
     .serves = serves,
     .configs = configs,
     .defines = defines,

@@ -512,6 +512,57 @@ static void lengths_never_stand_in_kernel_text(void **state)
 }
 
 /* A pass over masks where it pays: on CPUs for a single one of bytes side by side, elsewhere where four share them. */
+static const struct config *split_choice(const struct facts *facts, const char *text, const char *engine,
+                                         clattn_problem *problem, struct candidates *candidates)
+{
+    *problem = shape(text);
+    assert_ok(cla_choose(facts, problem, engine, NULL, candidates, &error), &error);
+    cla_choose_split(facts, problem, 0, candidates);
+    cla_text_free(&candidates->declined);
+    return &candidates->list[0];
+}
+
+/* The group that ends the last chunk adds them up where NVIDIA's memory model says what groups see of each other, and where
+ * there are few of them. A launch and its place in the workspace follow from that; chunks do not depend on it. */
+static void chunks_are_added_up_inside_where_it_pays(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *device, *engine, *shape;
+        int chunk;
+        bool inside;
+    } cases[] = {
+        {"nvidia-hopper-h200.facts", "simt", "hq32 hkv8 q1 k8192 d128 fp16", 512, true},
+        {"nvidia-hopper-h200.facts", "nv_mma", "hq32 hkv8 q1 k8192 d128 fp16", 512, true},
+        {"nvidia-hopper-h200.facts", "nv_mma", "b16 hq32 hkv8 q1 k8192 d128 fp16", 512, false},
+        {"nvidia-hopper-h200.facts", "nv_mma", "hq32 hkv8 q1 k65536 d128 fp16", 2048, true},
+        {"nvidia-hopper-h200.facts", "nv_mma", "hq32 hkv8 q1 k2048 d128 fp16", 256, true},
+        {"nvidia-hopper-h200.facts", "simt", "hq2 q1 k8192 d64 dv512 fp16", 256, false},
+        {"nvidia-hopper-h200.facts", "reference", "hq32 hkv8 q1 k8192 d128 fp16", 512, false},
+        {"amd-rdna2-gfx1030.facts", "simt", "hq32 hkv8 q1 k8192 d128 fp16", 512, false},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct facts facts;
+        clattn_problem problem;
+        struct candidates candidates;
+        clattn_call call = {.struct_size = sizeof call, .seq_q = 1, .scale = 1.0f};
+        struct launch_args args;
+        struct launch launches[CLA_MAX_LAUNCHES];
+        read_device(cases[i].device, &facts);
+        const struct config *config = split_choice(&facts, cases[i].shape, cases[i].engine, &problem, &candidates);
+        call.batch = problem.batch;
+        call.seq_kv = problem.seq_kv;
+        cla_launch_args(&problem, config, &call, &args);
+        assert_int_equal(config->chunk, cases[i].chunk);
+        assert_int_equal(config->merge_inside, cases[i].inside);
+        assert_int_equal(cla_launch_list(config, &args, launches), cases[i].inside ? 1 : 2);
+        assert_int_equal(args.call_number, 0);
+        const size_t rows = (size_t)(problem.batch * problem.heads_q) * (size_t)args.chunks;
+        const size_t floats = rows * (size_t)(problem.head_dim_v + (cases[i].inside ? 3 : 1));
+        assert_int_equal(cla_partial_bytes(&problem, config), (floats * sizeof(float) + 63) / 64 * 64);
+    }
+}
+
 static void masks_are_looked_through_where_it_pays(void **state)
 {
     (void)state;
@@ -564,6 +615,7 @@ int main(void)
         cmocka_unit_test(scores_come_from_the_unfused_engine),
         cmocka_unit_test(choosing_is_a_pure_function),
         cmocka_unit_test(the_unfused_workspace),
+        cmocka_unit_test(chunks_are_added_up_inside_where_it_pays),
         cmocka_unit_test(masks_are_looked_through_where_it_pays),
         cmocka_unit_test(lengths_never_stand_in_kernel_text),
     };

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The group that ends a tile's last chunk adds the chunks up (cl/last_chunk.cl), on a device that says it is NVIDIA's: chunks
+ * that see nothing, several sequences and sinks, and the same workspace again. */
+#include "attend.h"
+
+/* One kernel text. */
+static const char *const shapes[] = {
+    "hq4 hkv2 q2 k1100 d32 lse chunk=256",
+    "b2 hq4 hkv2 q2 k1100 d32 lse sinks kv-lengths chunk=256",
+    "hq4 hkv2 q2 k1100 d32 lse window=10,0 causal=bottom-right repeats=3 chunk=256",
+    "b3 hq4 hkv2 q2 k400 d32 lse packed chunk=256",
+};
+
+static void chunks_are_added_up(void **state)
+{
+    (void)state;
+    struct bench own;
+    bench_context_open(&own, "nv_compute=90");
+    for (size_t i = 0; i < COUNT_OF(shapes); i++) {
+        struct trial trial;
+        struct trial_result result;
+        clattn_error error;
+        clattn_error_init(&error);
+        assert_ok(trial_parse(shapes[i], &trial, &error), &error);
+        trial_run_engine(own.context, own.queue, "simt", &trial, &result);
+        if (!result.ok) {
+            fail_msg("%s: %s", shapes[i], result.message);
+        }
+    }
+    bench_context_close(&own);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(chunks_are_added_up),
+    };
+    return cmocka_run_group_tests(tests, bench_open, bench_close);
+}

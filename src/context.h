@@ -31,7 +31,7 @@ struct clattn_context {
     bool lost;                     /* the device failed: cla_fail_enqueue */
     double rates[CLA_MAX_ENGINES]; /* multiply-adds in a millisecond, an engine; 0: not measured */
     size_t builds;                 /* from source */
-    int64_t calls;                 /* the number of the last call that needed one: cla_call_number */
+    uint64_t calls;                /* the number of the last call that needed one: cla_call_number */
 };
 
 /* The program for this text, built or taken from the cache at its first use and shared from then on; threads that ask for one
@@ -50,8 +50,8 @@ void cla_programs_save(const clattn_context *context);
 
 void cla_programs_free(clattn_context *context);
 
-/* A number that no other call has, of this context or another: nanoseconds when the context was made, and the calls since,
- * which are fewer than the nanoseconds since. */
+/* A number that no other call has, of this context or another: it begins where clock and address of the context say, and
+ * counts. */
 int64_t cla_call_number(clattn_context *context);
 
 /* Options that this device needs for its own reasons, and CLATTN_BUILD_OPTIONS from the environment. */

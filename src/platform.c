@@ -180,6 +180,13 @@ void cla_touch_file(const char *folder, const char *name)
 /* Tenths of microseconds since 1601. */
 static uint64_t file_time(FILETIME time) { return (uint64_t)time.dwHighDateTime << 32 | time.dwLowDateTime; }
 
+uint64_t cla_clock(void)
+{
+    FILETIME now;
+    GetSystemTimeAsFileTime(&now);
+    return file_time(now) * 100;
+}
+
 void cla_visit_folder(const char *path, cla_folder_visitor visit, void *user)
 {
     wchar_t wide[PATH_UNITS];
@@ -245,6 +252,13 @@ void cla_signal_wait(struct cla_signal *signal, struct cla_lock *lock) { pthread
 void cla_signal_all(struct cla_signal *signal) { pthread_cond_broadcast(&signal->condition); }
 
 uintptr_t cla_thread_self(void) { return (uintptr_t)pthread_self(); }
+
+uint64_t cla_clock(void)
+{
+    struct timespec now = {0};
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
 
 bool cla_environment_path(const char *name, struct text *out)
 {

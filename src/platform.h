@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Everything that C11 and OpenCL do not have: locks, the environment, files, libraries loaded at run time, the processor. Paths
+ * Everything that C11 and OpenCL do not have: locks, the clock, the environment, files, libraries loaded at run time, the
+ * processor. Paths
  * are UTF-8. */
 #ifndef CLATTN_PLATFORM_H
 #define CLATTN_PLATFORM_H
@@ -36,6 +37,9 @@ void cla_signal_all(struct cla_signal *signal);
 
 /* A number that no other thread of this process has at the same time. */
 uintptr_t cla_thread_self(void);
+
+/* Nanoseconds of the system's clock, as fine as it counts. */
+uint64_t cla_clock(void);
 
 /* The value of an environment variable, NULL when it is unset or empty. */
 const char *cla_environment(const char *name);

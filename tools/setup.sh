@@ -19,7 +19,7 @@ ci_packages="
     g++ clang clang-format doxygen
     python3 python3-venv
     oclgrind clang-15 rocm-device-libs
-    gcc-mingw-w64-x86-64-posix
+    gcc-mingw-w64-x86-64-posix xz-utils
 "
 # Not everywhere to be had; without them a part of the checks is left out, and says so.
 ci_extras="wine wine64"

@@ -50,10 +50,13 @@ typedef struct {
 #define SCORES_BIAS 3
 #define SCORES_SOFTMAX 4
 
-/* What a tile of an explicit mask and bias holds: a key that is seen, one that the mask hides, a bias other than 0. */
+/* What a tile of an explicit mask and bias holds: a key that is seen, one that the mask hides, a bias other than 0, and one
+ * that is not below 1e30 in size: infinite, no number, or near the end of a float. */
 #define CLASS_SEEN 1
 #define CLASS_MASKED 2
 #define CLASS_BIASED 4
+#define CLASS_LARGE 8
+#define CLASS_ANY 15
 
 #define INT32 1
 #define INT64 2

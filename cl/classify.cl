@@ -59,7 +59,7 @@ __kernel __attribute__((reqd_work_group_size(CLASSIFY_GROUP, 1, 1))) void classi
                     const long at = bias + row * args.bias.seq + key * args.bias.dim;
                     const float x = key < args.bias_columns ? load_any(args.bias_type, bias_data, at) : -INFINITY;
                     kept = kept && x != -INFINITY;
-                    seen |= x == 0.0f ? 0 : CLASS_BIASED;
+                    seen |= (x == 0.0f ? 0 : CLASS_BIASED) | (fabs(x) < 1e30f ? 0 : CLASS_LARGE);
                 }
                 seen |= kept ? CLASS_SEEN : 0;
             }

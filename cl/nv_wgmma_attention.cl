@@ -12,6 +12,11 @@
 #include "cl/softmax.cl"
 #include "cl/epilogue.cl"
 #include "cl/engines/nv_wgmma_load.cl"
+#include "cl/engines/nv_wgmma_fetch.cl"
+#include "cl/engines/nv_wgmma_hidden.cl"
+#if PREPASS
+#include "cl/classify.cl"
+#endif
 
 /* Named barriers: 0 is barrier(), then a turn a consumer, then one a consumer for itself, then the loaders'. */
 #define TURN(w) (1 + (w))
@@ -40,9 +45,16 @@ FN void release(uint barrier_at)
 typedef struct {
     int number; /* of tiles of this group */
     int first_block, key_begin, key_end, open_begin, open_end;
+    int key0, next, class; /* the block at work, the one behind it, and what mask and bias have to say about it */
+    int hides;             /* a key of it is hidden from every row of this warp */
 } span;
 
-FN tile tile_of(const engine *e, const span *keys) { return TILE(e, keys->number)->t; }
+FN tile tile_of(const engine *e, const span *keys)
+{
+    tile t = TILE(e, keys->number)->t;
+    t.pack = 1; /* always: the compiler should know it */
+    return t;
+}
 
 /* Rows of V that no row of the tile sees are cleared: 0 times NaN would be NaN. Every consumer does it for itself, all writing
  * the same. */
@@ -59,6 +71,21 @@ FN void clear_unseen(const engine *e, const span *keys, int key0, int slot)
     named_wait(ALONE(e->consumer), 128);
 }
 
+/* K of `block` is there: which keys it has. */
+FN void wait_keys(const engine *e, span *keys, int key0, int block)
+{
+    barrier_wait(K_FULL(e, block & 1), block >> 1);
+#if PREPASS
+    keys->key0 = ptx_uniform(BLOCK_NOTE(e, block & 1)->key0);
+    keys->next = ptx_uniform(BLOCK_NOTE(e, block & 1)->next);
+    keys->class = ptx_uniform(BLOCK_NOTE(e, block & 1)->class);
+#else
+    keys->key0 = key0;
+    keys->next = key0 + BLOCK_N;
+    keys->class = CLASS_ANY;
+#endif
+}
+
 FN void wait_values(const engine *e, const span *keys, int key0, int block)
 {
     barrier_wait(V_FULL(e, block & 1), block >> 1);
@@ -67,64 +94,110 @@ FN void wait_values(const engine *e, const span *keys, int key0, int block)
     }
 }
 
-/* S of the block at key0 becomes weights. */
-FN void weigh(engine *e, const span *keys, const launch_args *a, const option_data *b, int key0, float factor, elem *m, elem *l,
-              elem *alpha)
+/* Before this warp-group's turn: the other one has products to go on with. */
+FN void check_values(const engine *e, const span *keys, int block)
 {
-    const int altered = key0 < keys->open_begin || key0 + BLOCK_N > keys->open_end;
+#if SCORE_OPTIONS
+    if (keys->hides) {
+        barrier_wait(V_FULL(e, block & 1), block >> 1);
+        clear_hidden(e, block);
+    }
+#endif
+}
+
+/* What options need from memory for the block at work, asked for while its product is. */
+FN void fetch_options(engine *e, const span *keys, const launch_args *a, const option_data *b)
+{
+#if SCORE_OPTIONS
+    const tile t = tile_of(e, keys);
+#if BIAS_TYPE
+    if (a->bias_type && (keys->class & CLASS_BIASED)) {
+        fetch_bias(e, &t, a, b, keys->key0);
+    }
+#endif
+    if (a->has_mask && (keys->class & CLASS_MASKED)) {
+        fetch_mask(e, &t, a, b, keys->key0);
+    }
+#endif
+}
+
+/* S becomes weights. */
+FN void weigh(engine *e, span *keys, const launch_args *a, const option_data *b, float factor, elem *m, elem *l, elem *alpha)
+{
+    int hides = keys->key0 < keys->open_begin || keys->key0 + BLOCK_N > keys->open_end, altered = hides;
+#if SCORE_OPTIONS
+    hides |= options_hide(a, keys->class);
+    altered |= options_change(a, keys->class);
+#endif
     scale_scores(e, factor);
     if (altered) {
         const tile t = tile_of(e, keys);
-        score_tile(e, &t, a, b, key0, CLASS_SEEN);
+#if BIAS_TYPE
+        PTX_COPY_WAIT(0);
+        PTX_WARP_TOGETHER();
+#endif
+        score_tile(e, &t, a, b, keys->key0, keys->class);
     }
-    softmax_step(e, m, l, alpha, altered);
+    softmax_step(e, m, l, alpha, hides);
+}
+
+/* The weights become the operand of their product. */
+FN void pack(engine *e, span *keys, const launch_args *a, int block)
+{
+    pack_weights(e);
+#if SCORE_OPTIONS
+    keys->hides = publish_unseen(e, block & 1, options_hide(a, keys->class));
+#endif
 }
 
 /* S of block `now` is there: K, and behind a tile's last block Q, may be overwritten. */
-FN void release_operands(const engine *e, const span *keys, int key0, int now)
+FN void release_operands(const engine *e, const span *keys, int now)
 {
     release(K_EMPTY(e, now & 1));
-    if (key0 + BLOCK_N >= keys->key_end) {
+    if (keys->next >= keys->key_end) {
         release(Q_EMPTY(e));
     }
 }
 
 /* One tile with keys. `block` counts the blocks of all tiles: its bits say which slot and which turn of its barriers. */
-FN void consume_tile(engine *e, const span *keys, const launch_args *a, const option_data *b, int *block, float factor, elem *m,
+FN void consume_tile(engine *e, span *keys, const launch_args *a, const option_data *b, int *block, float factor, elem *m,
                      elem *l)
 {
     elem alpha[S_ROWS];
     int first = 1; /* O has nothing of this tile yet: the product overwrites it */
-    int key0 = keys->first_block;
-    barrier_wait(K_FULL(e, *block & 1), *block >> 1);
+    wait_keys(e, keys, keys->first_block, *block);
     turn_begin(e);
     wgmma_qk(e, *block & 1);
     turn_end(e);
+    fetch_options(e, keys, a, b);
     WGMMA_WAIT(0);
-    release_operands(e, keys, key0, *block);
-    weigh(e, keys, a, b, key0, factor, m, l, alpha);
-    pack_weights(e);
-    for (key0 += BLOCK_N; key0 < keys->key_end; key0 += BLOCK_N) {
-        const int last = *block, now = ++*block;
-        barrier_wait(K_FULL(e, now & 1), now >> 1);
+    release_operands(e, keys, *block);
+    weigh(e, keys, a, b, factor, m, l, alpha);
+    pack(e, keys, a, *block);
+    while (keys->next < keys->key_end) {
+        const int last = *block, now = ++*block, last_key0 = keys->key0;
+        check_values(e, keys, last);
+        wait_keys(e, keys, keys->next, now);
         turn_begin(e);
         wgmma_qk(e, now & 1);
-        wait_values(e, keys, key0 - BLOCK_N, last);
+        wait_values(e, keys, last_key0, last);
         wgmma_pv(e, last & 1, !first);
         first = 0;
         turn_end(e);
+        fetch_options(e, keys, a, b);
         WGMMA_WAIT(1);
-        release_operands(e, keys, key0, now);
-        weigh(e, keys, a, b, key0, factor, m, l, alpha);
+        release_operands(e, keys, now);
+        weigh(e, keys, a, b, factor, m, l, alpha);
         WGMMA_WAIT(0);
         release(V_EMPTY(e, last & 1));
         FOR_ROWS(r)
         {
             FOR_O_COLS(c) { O_GET(e, r, c) *= alpha[r]; }
         }
-        pack_weights(e);
+        pack(e, keys, a, now);
     }
-    wait_values(e, keys, key0 - BLOCK_N, *block);
+    check_values(e, keys, *block);
+    wait_values(e, keys, keys->key0, *block);
     wgmma_pv(e, *block & 1, !first);
     WGMMA_WAIT(0);
     release(V_EMPTY(e, *block & 1));
@@ -140,6 +213,7 @@ FN void consume(engine *e, const launch_args *a, const option_data *b, __global 
     e->consumer = ptx_uniform((int)get_local_id(0) / 128 - 1);
     e->row = e->consumer * 64 + (int)get_local_id(0) % 128 / 32 * 16 + (int)get_local_id(0) % 32 / 4;
     e->col = (int)get_local_id(0) % 4 * 2;
+    e->plain = a->softcap == 0.0f && !a->has_slopes && !a->bias_type;
     e->late = 1.0f; /* rows that see no key have no product that would say it */
     UNROLL for (int i = 0; i < DIM_V / 2; i++) { e->o[i] = 0.0f; }
     if (e->consumer == CONSUMERS - 1) {

@@ -85,19 +85,31 @@ FN elem score_with_options(elem s, const tile *t, const launch_args *a, const op
 }
 #endif
 
+#if SCORE_OPTIONS
+/* Whether options may hide keys of a block of this class, and whether they do that or change its scores. */
+FN int options_hide(const launch_args *a, int class)
+{
+    return (a->has_mask && (class & CLASS_MASKED)) || (a->bias_type && (class & CLASS_LARGE));
+}
+FN int options_change(const launch_args *a, int class)
+{
+    return a->softcap != 0.0f || a->has_slopes || (a->has_mask && (class & CLASS_MASKED)) ||
+           (a->bias_type && (class & CLASS_BIASED));
+}
+#endif
+
 /* Whether scores of this block differ from what the product gave, or are hidden. */
 FN int scores_change(const tile *t, const launch_args *a, int key0, int class)
 {
 #if SCORE_OPTIONS
-    if (a->softcap != 0.0f || a->has_slopes || (a->has_mask && (class & CLASS_MASKED)) ||
-        (a->bias_type && (class & CLASS_BIASED))) {
+    if (options_change(a, class)) {
         return 1;
     }
 #endif
     return !tile_block_is_open(t, key0);
 }
 
-#if defined(ENGINE_RUN) && !SCORE_OPTIONS
+#ifdef ENGINE_RUN
 /* Hides what row r does not see. An engine with ENGINE_RUN holds its columns in runs of so many, in the order of their keys,
  * and the same way for every column 0: of a tile on the diagonal most runs are all seen or all hidden. `first` and `last` count
  * from the key of column 0. */
@@ -129,6 +141,11 @@ FN index queries_of(const tile *t, index rows)
     return queries;
 }
 
+#if SCORE_OPTIONS && defined(ENGINE_BIAS)
+#define SCORE_BY_PAIRS
+#include "cl/score_pairs.cl"
+#endif
+
 /* Clamped first (a finite score stays a number), then hidden. */
 FN void score_tile(engine *e, const tile *t, const launch_args *a, const option_data *b, int key0, int class)
 {
@@ -137,7 +154,9 @@ FN void score_tile(engine *e, const tile *t, const launch_args *a, const option_
         const index row = ENGINE_ROW(e, r) + t->row0;
         const index query = queries_of(t, row);
         const index first = FIRST_KEY(t, query), last = LAST_KEY(t, query);
-#if defined(ENGINE_RUN) && !SCORE_OPTIONS
+#if defined(SCORE_BY_PAIRS)
+        score_row_by_pairs(e, r, t, a, b, key0, class);
+#elif defined(ENGINE_RUN) && !SCORE_OPTIONS
         FOR_S_COLS(c) { S_SET(e, r, c, clamp_score_below(S_GET(e, r, c))); }
         score_row_by_runs(e, r, first - (key0 + ENGINE_S_COL(e, 0)), last - (key0 + ENGINE_S_COL(e, 0)));
 #else

@@ -179,6 +179,6 @@ FN int tile_block_class(const tile *t, int key)
 #if PREPASS
     return t->classes[key / BLOCK_N];
 #else
-    return CLASS_SEEN | CLASS_MASKED | CLASS_BIASED;
+    return CLASS_ANY;
 #endif
 }

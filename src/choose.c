@@ -182,7 +182,7 @@ void cla_choose_prepass(const struct facts *facts, const clattn_problem *problem
         return;
     for (size_t i = 0; i < candidates->count; i++) {
         struct config *config = &candidates->list[i];
-        if (config->engine->launches || config->block_m < PREPASS_MIN_ROWS ||
+        if ((config->engine->launches && !config->engine->visits_classes) || config->block_m < PREPASS_MIN_ROWS ||
             problem->seq_q < (int64_t)PREPASS_MIN_BLOCKS * config->block_m)
             continue;
         /* A CPU runs a group as loops between barriers: there one work-item does it best. */

@@ -50,6 +50,7 @@ struct engine {
     bool vendor;      /* goes past the standard: believed only after the self-check (src/selfcheck.h) */
     const char *ptx_target; /* NULL, or the architecture for which its program is built a second time (src/ptx.h) */
     bool has_scores;        /* gives the caller's scores along with O */
+    bool visits_classes;    /* its own launches include the look through explicit masks, where config.classify_group is set */
     bool merges;         /* its groups can add up the chunks of keys themselves: each is whole warps, and a tile's only one */
     bool rounds_weights; /* its second product takes weights in V's storage type */
 

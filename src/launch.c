@@ -84,7 +84,7 @@ static void set_diagonal(const clattn_problem *p, const clattn_call *call, struc
     args->corner = (int32_t)p->corner;
 }
 
-/* Behind the partial results. The plan's bounds say where, so that no call of it can reach past the workspace. */
+/* Behind what else lies in the workspace. The plan's bounds say where, so that no call of it can reach past the workspace. */
 static void set_classes(const clattn_problem *p, const struct config *config, const clattn_call *call, struct launch_args *args)
 {
     if (!config->classify_group) {
@@ -92,7 +92,7 @@ static void set_classes(const clattn_problem *p, const struct config *config, co
         return;
     }
     const struct class_table table = cla_class_table(p, config, call->batch, call->seq_q, call->seq_kv);
-    args->classes = (int64_t)(call->workspace.offset + cla_partial_bytes(p, config));
+    args->classes = (int64_t)(call->workspace.offset + cla_classes_offset(p, config));
     args->class_batch = table.stride_batch;
     args->class_head = table.stride_head;
     args->key_blocks = (int32_t)table.key_blocks;
@@ -147,6 +147,14 @@ void cla_launch_args(const clattn_problem *p, const struct config *config, const
     set_sequences(p, call, args);
 }
 
+struct launch cla_classify_launch(const struct config *config, const struct launch_args *args)
+{
+    const size_t tables = (args->class_head ? (size_t)args->heads_q : 1) * (args->class_batch ? (size_t)args->batches : 1);
+    const struct launch classify = {"classify", (size_t)args->q_blocks * (size_t)args->key_blocks * tables,
+                                    (size_t)config->classify_group};
+    return classify;
+}
+
 static size_t divide_up(size_t a, size_t b) { return (a + b - 1) / b; }
 
 size_t cla_launch_list(const struct config *config, const struct launch_args *args, struct launch *list)
@@ -156,14 +164,8 @@ size_t cla_launch_list(const struct config *config, const struct launch_args *ar
     const size_t heads = (size_t)args->heads_q * (size_t)args->batches;
     const size_t teams = (size_t)args->q_blocks * (size_t)args->chunks * (heads / (size_t)args->pack);
     size_t count = 0;
-    if (config->classify_group) {
-        const struct launch classify = {"classify",
-                                        (size_t)args->q_blocks * (size_t)args->key_blocks *
-                                            (args->class_head ? (size_t)args->heads_q : 1) *
-                                            (args->class_batch ? (size_t)args->batches : 1),
-                                        (size_t)config->classify_group};
-        list[count++] = classify;
-    }
+    if (config->classify_group)
+        list[count++] = cla_classify_launch(config, args);
     const struct launch attention = {"attention", divide_up(teams, (size_t)(config->work_group / config->team)),
                                      (size_t)config->work_group};
     list[count++] = attention;

@@ -61,6 +61,9 @@ void cla_launch_args(const clattn_problem *problem, const struct config *config,
 /* The launches of a call, in order; `list` has room for CLA_MAX_LAUNCHES. Returns their number. */
 size_t cla_launch_list(const struct config *config, const struct launch_args *args, struct launch *list);
 
+/* The look through mask and bias, one of them where config.classify_group is set. */
+struct launch cla_classify_launch(const struct config *config, const struct launch_args *args);
+
 /* Bytes of one element. */
 size_t cla_type_size(clattn_type type);
 

@@ -6,7 +6,8 @@ static size_t times(size_t a, int64_t b) { return b == 0 ? 0 : a > SIZE_MAX / (s
 
 static int64_t blocks(int64_t length, int block) { return (length + block - 1) / block; }
 
-size_t cla_partial_bytes(const clattn_problem *p, const struct config *config)
+/* A multiple of 64. */
+static size_t partial_bytes(const clattn_problem *p, const struct config *config)
 {
     if (!config->chunk)
         return 0;
@@ -15,6 +16,11 @@ size_t cla_partial_bytes(const clattn_problem *p, const struct config *config)
     const size_t rows = times(times(times(sizeof(float), p->batch), p->heads_q), p->seq_q);
     const size_t bytes = times(times(rows, chunks), p->head_dim_v + 1 + (config->merge_inside ? 2 : 0));
     return bytes > SIZE_MAX - 63 ? SIZE_MAX : (bytes + 63) / 64 * 64;
+}
+
+size_t cla_classes_offset(const clattn_problem *p, const struct config *config)
+{
+    return config->engine->workspace ? config->engine->workspace(p, config) : partial_bytes(p, config);
 }
 
 struct class_table cla_class_table(const clattn_problem *p, const struct config *config, int64_t batch, int64_t seq_q,
@@ -32,11 +38,9 @@ struct class_table cla_class_table(const clattn_problem *p, const struct config 
 
 size_t cla_workspace_bytes(const clattn_problem *p, const struct config *config)
 {
-    if (config->engine->workspace)
-        return config->engine->workspace(p, config);
-    const size_t partial = cla_partial_bytes(p, config);
+    const size_t before = cla_classes_offset(p, config);
     if (!config->classify_group)
-        return partial;
+        return before;
     const size_t classes = cla_class_table(p, config, p->batch, p->seq_q, p->seq_kv).bytes;
-    return classes > SIZE_MAX - partial ? SIZE_MAX : partial + classes;
+    return classes > SIZE_MAX - before ? SIZE_MAX : before + classes;
 }

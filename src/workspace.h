@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What lies in a plan's workspace: the engine's own data, or partial results of split keys and, behind them, classes of the
+ * What lies in a plan's workspace: the engine's own data, or partial results of split keys; and behind them classes of the
  * mask's tiles. */
 #ifndef CLATTN_WORKSPACE_H
 #define CLATTN_WORKSPACE_H
@@ -9,8 +9,8 @@
 /* Bytes at the problem's upper bounds; SIZE_MAX when they would not fit a size_t. */
 size_t cla_workspace_bytes(const clattn_problem *problem, const struct config *config);
 
-/* Of these, what the partial results take: a multiple of 64. */
-size_t cla_partial_bytes(const clattn_problem *problem, const struct config *config);
+/* Of these, what lies in front of the classes of mask and bias. */
+size_t cla_classes_offset(const clattn_problem *problem, const struct config *config);
 
 /* One byte a tile of mask and bias, for a call of this size. */
 struct class_table {

@@ -21,6 +21,8 @@ MIN_MAX(long)
 BUILTIN float fmax(float a, float b) { return __nvvm_fmax_f(a, b); }
 BUILTIN float fmin(float a, float b) { return __nvvm_fmin_f(a, b); }
 BUILTIN float clamp(float x, float a, float b) { return fmin(fmax(x, a), b); }
+BUILTIN float fabs(float x) { return __nvvm_fabs_f(x); }
+BUILTIN int clz(uint x) { return __builtin_clz(x); }
 BUILTIN float fma(float a, float b, float c) { return __nvvm_fma_rn_f(a, b, c); }
 BUILTIN float mad(float a, float b, float c) { return a * b + c; }
 BUILTIN float select(float a, float b, int c) { return c ? b : a; }

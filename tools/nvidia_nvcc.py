@@ -49,6 +49,7 @@ D int as_int(int x) { return x; }
 D int select(int a, int b, int c) { return c ? b : a; }
 D float select(float a, float b, int c) { return c ? b : a; }
 D float mad(float a, float b, float c) { return a * b + c; }
+D int clz(uint x) { return __clz(x); }
 D float convert_float(int x) { return (float)x; }
 D uint4 four(uint a, uint b, uint c, uint d) { return make_uint4(a, b, c, d); }
 D uint4 four(uint a) { return make_uint4(a, a, a, a); }
@@ -140,7 +141,7 @@ def to_cuda(text, base):
     out = run(["gcc", "-x", "c", "-E", "-P", "-undef"] + ["-D" + d for d in defines] + [path]).stdout
     out = re.sub(r"__kernel\s+__attribute__\(\(reqd_work_group_size\(\s*([^,]+),\s*1,\s*1\)\)\)\s*void\s+(\w+)\(",
                  r'extern "C" __global__ void __launch_bounds__(\1, 1) \2(', out)
-    out = re.sub(r"__local\s+(uint4|uchar|uint|float|int)\s+(\w+)\[", r"__shared__ \1 \2[", out)
+    out = re.sub(r"__local\s+(uint4|uchar|uint|float|int)\s+(\w+)([\[;])", r"__shared__ \1 \2\3", out)
     for word in ("__global", "__local", "__constant", "__private"):
         out = re.sub(rf"\b{word}\b", "", out)
     out = re.sub(r"\brestrict\b", "__restrict__", out)

@@ -63,6 +63,8 @@ class Shape:
                 self.causal = True
             elif word in ("mask", "bias"):
                 self.hides = word
+            elif re.fullmatch(r"seed=\d+", word):
+                pass  # of clattn's masks: all open with 1, patches with 5, scattered with 7
             elif re.fullmatch(r"window=\d+,0", word):
                 self.left = int(word[7:-2])
             else:
@@ -143,7 +145,9 @@ def time_ms(call, flush):
 
 def clattn_ms(options, shape):
     """Milliseconds of each engine that serves the shape and is right."""
-    command = [options.clattn, "bench", "--no-peak", "--json", "-", "--shape", shape.text, "--device", "gpu",
+    kind = {torch.float16: " bias-type=fp16", torch.bfloat16: " bias-type=bf16"}.get(shape.dtype, "")
+    text = shape.text + (kind if shape.hides == "bias" else "")  # as the peers' bias
+    command = [options.clattn, "bench", "--no-peak", "--json", "-", "--shape", text, "--device", "gpu",
                "--warmup-ms", str(WARMUP_MS), "--min-ms", str(SAMPLE_MS), "--flush", str(FLUSH)]
     for engine in options.engine:
         command += ["--engine", engine]

@@ -62,6 +62,23 @@ FN uint ptx_ballot(int c)
     return y;
 }
 
+FN uint ptx_neighbour_word(uint x, int bits) { return as_uint(ptx_neighbour(as_float(x), bits)); }
+
+/* x of work-item `item` of the four with the same number / 4. */
+FN uint ptx_word_of_four(uint x, int item)
+{
+    uint y;
+    __asm__ volatile("shfl.sync.idx.b32 %0, %1, %2, 0x1c1f, 0xffffffff;" : "=r"(y) : "r"(x), "r"(item));
+    return y;
+}
+/* x of work-item `item` of the warp. */
+FN uint ptx_word_of(uint x, int item)
+{
+    uint y;
+    __asm__ volatile("shfl.sync.idx.b32 %0, %1, %2, 0x1f, 0xffffffff;" : "=r"(y) : "r"(x), "r"(item));
+    return y;
+}
+
 /* Two floats as 16-bit ones, to nearest even; `low` in the low half, as the next column lies behind it. */
 FN uint ptx_pack_fp16(float low, float high)
 {
@@ -81,6 +98,13 @@ FN uint ptx_pack_bf16(float low, float high)
 #else
 #define ptx_pack(low, high) ptx_pack_bf16(low, high)
 #endif
+
+FN void ptx_unpack_fp16(uint y, float *x)
+{
+    __asm__("{ .reg .b16 low, high; mov.b32 {low, high}, %2; cvt.f32.f16 %0, low; cvt.f32.f16 %1, high; }"
+            : "=f"(x[0]), "=f"(x[1])
+            : "r"(y));
+}
 
 /* Stores without a branch, where c is not 0; of `x` the low half. */
 FN void ptx_store_when(int c, __global uint4 *to, uint4 x)
@@ -111,6 +135,8 @@ FN void ptx_copy(uint to, __global const void *from, uint bytes)
     __asm__ volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" : : "r"(to), "l"(from), "r"(bytes) : "memory");
 }
 #define PTX_COPY_COMMIT() __asm__ volatile("cp.async.commit_group;" : : : "memory")
+/* What each work-item of the warp did to memory, the others see. */
+#define PTX_WARP_TOGETHER() __asm__ volatile("bar.warp.sync 0xffffffff;" : : : "memory")
 /* Until at most `groups` of this work-item's committed groups are on their way. */
 #define PTX_COPY_WAIT(groups) __asm__ volatile("cp.async.wait_group %0;" : : "n"(groups) : "memory")
 
@@ -119,10 +145,34 @@ FN void ptx_store(uint to, uint4 x)
     __asm__ volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" : : "r"(to), "r"(x.x), "r"(x.y), "r"(x.z), "r"(x.w) : "memory");
 }
 
+FN void ptx_store_local_when(int c, uint to, uint4 x)
+{
+    __asm__ volatile("{ .reg .pred p; setp.ne.s32 p, %0, 0; @p st.shared.v4.b32 [%1], {%2, %3, %4, %5}; }"
+                     :
+                     : "r"(c), "r"(to), "r"(x.x), "r"(x.y), "r"(x.z), "r"(x.w)
+                     : "memory");
+}
+
+FN void ptx_store_word(uint to, uint x) { __asm__ volatile("st.shared.b32 [%0], %1;" : : "r"(to), "r"(x) : "memory"); }
+/* The low half of x. */
+FN void ptx_store_half(uint to, uint x)
+{
+    __asm__ volatile("{ .reg .b16 h; cvt.u16.u32 h, %1; st.shared.b16 [%0], h; }" : : "r"(to), "r"(x) : "memory");
+}
+/* One word, and four of them. */
 FN uint ptx_load(uint from)
 {
     uint x;
     __asm__ volatile("ld.shared.b32 %0, [%1];" : "=r"(x) : "r"(from) : "memory");
+    return x;
+}
+FN uint4 ptx_load_four(uint from)
+{
+    uint4 x;
+    __asm__ volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w)
+                     : "r"(from)
+                     : "memory");
     return x;
 }
 

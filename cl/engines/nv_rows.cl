@@ -23,13 +23,16 @@ FN void engine_fold_sum(engine *e, elem *x)
 /* S stays as the product left it, and the factor goes into the exponent: one multiplication a score less. Not with a factor
  * that is not positive (the maximum would be another) or over 1 (the largest number times it would be infinite). With options
  * the scores are in base two before softmax sees them. */
-#if !SCORE_OPTIONS
+#ifndef NV_MAY_BE_LATE
+#define NV_MAY_BE_LATE(e) (!SCORE_OPTIONS)
+#endif
+#if !SCORE_OPTIONS || defined(NV_LATE_OPTIONS)
 #define ENGINE_POWER(e, x, y) EXP2(MULTIPLY_ADD(x, (e)->late, -((y) * (e)->late)))
 #define ENGINE_BASE_TWO(e, x) ((x) * (e)->late)
 #endif
 FN void scale_scores(engine *e, float factor)
 {
-    const int late = !SCORE_OPTIONS && factor > 1e-30f && factor <= 1.0f;
+    const int late = NV_MAY_BE_LATE(e) && factor > 1e-30f && factor <= 1.0f;
     e->late = late ? factor : 1.0f;
     if (!late) {
         FOR_ROWS(r)
@@ -46,7 +49,6 @@ FN int stores_by_eight(const launch_args *a, __global const void *o_data)
     const size_t steps = (size_t)(a->o.batch | a->o.head | a->o.seq | a->o.base) * 2;
     return a->o.dim == 1 && (((size_t)o_data | steps) & 15) == 0;
 }
-FN uint ptx_neighbour_word(uint x, int bits) { return as_uint(ptx_neighbour(as_float(x), bits)); }
 
 /* A work-item's pairs of 4 x 8 columns for its share of a row: 8 neighbouring columns, those of number `item` of the four. The
  * four exchange words, first with the next work-item, then with the one after that. */

@@ -38,9 +38,15 @@
 #define K_SIZE (PANELS * KV_PANEL)
 #define V_SIZE (PANELS_V * KV_PANEL)
 #define BARRIERS_SIZE 128
-#define TILES_SIZE 384 /* three tiles: one whose output is stored, one at work, one drawn ahead */
+#define TILES_SIZE 384 /* three tiles: one whose output is stored, one at work, one drawn ahead; and a note a slot of K */
+/* Which keys of the blocks in both slots no row of a warp sees, four words each. */
+#define UNSEEN_SIZE (SCORE_OPTIONS ? 2 * CONSUMERS * 64 : 0)
+/* The bias of a block, 16 rows a warp. Rows are padded: eight of them lie in distinct banks. */
+#define BIAS_WIDTH (BIAS_TYPE == 0 ? 0 : BIAS_TYPE == FP32 ? 4 : 2)
+#define BIAS_STRIDE ((BLOCK_N + 8) * BIAS_WIDTH)
+#define BIAS_SIZE (BLOCK_M * BIAS_STRIDE)
 /* Panels begin at multiples of 1024, local memory only at multiples of 16. */
-#define LOCAL_SIZE (1024 + Q_SIZE + 2 * (K_SIZE + V_SIZE) + BARRIERS_SIZE + TILES_SIZE)
+#define LOCAL_SIZE (1024 + Q_SIZE + 2 * (K_SIZE + V_SIZE) + BARRIERS_SIZE + TILES_SIZE + UNSEEN_SIZE + BIAS_SIZE)
 #if LOCAL_SIZE != LOCAL_BYTES
 #error "nv_wgmma: the host half counts local memory differently"
 #endif
@@ -64,7 +70,8 @@
 #define ENGINE_OWNS_ROWS(e) ((e)->col == 0)
 #define ENGINE_LOCAL(e)                                                                                                        \
     __local uint4 nv_local[LOCAL_SIZE / 16];                                                                                   \
-    (e).tiles = (__local shared_tile *)((__local uchar *)nv_local + LOCAL_SIZE - TILES_SIZE);                                  \
+    (e).unseen = (__local uint *)((__local uchar *)nv_local + LOCAL_SIZE - UNSEEN_SIZE);                                       \
+    (e).tiles = (__local shared_tile *)((__local uchar *)nv_local + LOCAL_SIZE - UNSEEN_SIZE - TILES_SIZE);                    \
     (e).local_memory = (local_address(nv_local) + 1023u) & ~1023u;
 
 /* What the loader says of a tile. */
@@ -76,28 +83,44 @@ typedef struct {
     int kind;
     tile t;
 } shared_tile;
-typedef char three_tiles_fit[3 * sizeof(shared_tile) <= TILES_SIZE ? 1 : -1];
+/* And of a block of keys, where a mask leaves out some. */
+typedef struct {
+    int key0, next, class;
+} shared_block;
+typedef char tiles_fit[3 * sizeof(shared_tile) + 2 * sizeof(shared_block) <= TILES_SIZE ? 1 : -1];
 
 typedef struct {
     uint local_memory;
     __local shared_tile *tiles;
+    __local uint *unseen;
     int consumer; /* number of this warp-group among those that compute */
     int row, col;
     float late; /* the factor of S that is not yet in it */
+    int plain;  /* no option changes a score that it does not hide */
+#if SCORE_OPTIONS
+    uint hidden;       /* columns that none of the rows here sees */
+    uint kept[S_ROWS]; /* columns that the mask keeps */
+#endif
     float s[BLOCK_N / 2];
     float o[DIM_V / 2];
     uint p[BLOCK_N / 4]; /* the weights, packed: the operand of the second product */
 } engine;
 
+/* Softcap, bias and ALiBi compute with scores as they are meant; a mask hides them whatever the factor. */
+#define NV_LATE_OPTIONS
+#define NV_MAY_BE_LATE(e) (!SCORE_OPTIONS || (e)->plain)
 #include "cl/engines/nv_rows.cl"
 
 #define Q_PLACE(e) ((e)->local_memory)
 #define K_PLACE(e) ((e)->local_memory + Q_SIZE)
 #define V_PLACE(e) (K_PLACE(e) + 2 * K_SIZE)
 #define TILE(e, number) (&(e)->tiles[(number) % 3])
-#define BARRIERS(e) (V_PLACE(e) + 2 * V_SIZE)
+#define BLOCK_NOTE(e, slot) ((__local shared_block *)((e)->tiles + 3) + (slot))
+#define BIAS_PLACE(e) (V_PLACE(e) + 2 * V_SIZE)
+#define BARRIERS(e) (BIAS_PLACE(e) + BIAS_SIZE)
 
 #include "cl/engines/nv_wgmma_ptx.cl"
+#include "cl/engines/nv_wgmma_options.cl"
 
 /* The address of a panel as wgmma wants it: bits 0-13 address / 16, 16-29 the distance from one panel to the next along the
  * operand's contiguous axis, 32-45 eight rows, both / 16; bit 62 the layout above. */

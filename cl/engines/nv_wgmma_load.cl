@@ -17,6 +17,11 @@ FN void barriers_begin(const engine *e)
         /* Full: the loader arrives. Empty: a work-item of each consumers' warp. */
         barrier_init(BARRIER(e, i), i < 4 || i == 8 ? 1 : 4 * CONSUMERS);
     }
+#if SCORE_OPTIONS
+    for (int i = 10; i < 12; i++) {
+        barrier_init(BARRIER(e, i), 16 * CONSUMERS); /* four work-items of each consumers' warp */
+    }
+#endif
     BARRIERS_PUBLISH();
 }
 
@@ -92,43 +97,58 @@ FN void source_set(nv_source *s, const launch_args *a, const tile *t, __global c
 
 /* Tile number `tiles` of this group, told to the consumers: the first by the group's number, the others as groups become free.
  * Where the diagonal makes some tiles longer than others, a fixed deal would leave groups idle at the end. */
-FN void draw_tile(const engine *e, const launch_args *a, const option_data *b, int tiles, __global volatile int *drawn)
+FN void draw_tile(const engine *e, const launch_args *a, const option_data *b, int tiles, __global float *workspace)
 {
     __local shared_tile *place = TILE(e, tiles);
     tile t;
     if (get_local_id(0) != 0) {
         return;
     }
-    const int team = tiles == 0 ? (int)get_group_id(0) : (int)get_num_groups(0) + atomic_inc(drawn);
+    const int team = tiles == 0 ? (int)get_group_id(0) : (int)get_num_groups(0) + atomic_inc(drawn_place(workspace, a));
     if (team >= team_count(a)) {
         place->kind = TILE_NONE;
     } else if (!tile_decode(&t, a, b, team)) {
         place->kind = TILE_ABSENT;
     } else {
+        tile_find_classes(&t, a, workspace);
         place->kind = tile_first_block(&t) < t.key_end ? TILE_SEES : TILE_EMPTY;
         place->t = t;
     }
 }
 
+/* Tells the consumers which block of keys comes to a slot, before its K does. */
+FN void note_block(const engine *e, const tile *t, int slot, int key0, int next)
+{
+#if PREPASS
+    if (get_local_id(0) == 0) {
+        BLOCK_NOTE(e, slot)->key0 = key0;
+        BLOCK_NOTE(e, slot)->next = next;
+        BLOCK_NOTE(e, slot)->class = tile_block_class(t, key0);
+    }
+#endif
+}
+
 /* Loads a tile and draws the next, which takes a while, when both slots are under way. `block` counts the blocks of all tiles,
  * as the consumers do. */
 FN void load_tile(const engine *e, const launch_args *a, const option_data *b, const tile *t, int tiles, int *block,
-                  const nv_source *q, const nv_source *k, const nv_source *v, __global volatile int *drawn)
+                  const nv_source *q, const nv_source *k, const nv_source *v, __global float *workspace)
 {
-    int ahead = 0;
+    int ahead = 0, next;
     load_rows(q, Q_PLACE(e), Q_FULL(e), t->row0, BLOCK_M, HEAD_DIM);
-    for (int key0 = tile_first_block(t); key0 < t->key_end; key0 += BLOCK_N, ++*block) {
+    for (int key0 = tile_first_block(t); key0 < t->key_end; key0 = next, ++*block) {
         const int slot = *block & 1, turn = (*block >> 1) + 1;
+        next = tile_next_block(t, key0);
         barrier_wait(K_EMPTY(e, slot), turn);
+        note_block(e, t, slot, key0, next);
         load_rows(k, K_PLACE(e) + (uint)(slot * K_SIZE), K_FULL(e, slot), key0, BLOCK_N, HEAD_DIM);
         barrier_wait(V_EMPTY(e, slot), turn);
         load_rows(v, V_PLACE(e) + (uint)(slot * V_SIZE), V_FULL(e, slot), key0, BLOCK_N, HEAD_DIM_V);
         if (++ahead == 2) {
-            draw_tile(e, a, b, tiles + 1, drawn);
+            draw_tile(e, a, b, tiles + 1, workspace);
         }
     }
     if (ahead < 2) {
-        draw_tile(e, a, b, tiles + 1, drawn);
+        draw_tile(e, a, b, tiles + 1, workspace);
     }
 }
 
@@ -136,7 +156,6 @@ FN void load(const engine *e, const launch_args *a, const option_data *b, __glob
              __global const void *k_data, __global const void *v_data, __global float *workspace)
 {
     nv_source q, k, v;
-    __global volatile int *drawn = drawn_place(workspace, a);
     int block = 0;
     /* With every tensor mapped one work-item is enough. */
     const int alone = is_aligned(q_data, a->q) && is_aligned(k_data, a->k) && is_aligned(v_data, a->v);
@@ -149,7 +168,7 @@ FN void load(const engine *e, const launch_args *a, const option_data *b, __glob
     tensor_map_acquire(q.map);
     tensor_map_acquire(k.map);
     tensor_map_acquire(v.map);
-    draw_tile(e, a, b, 0, drawn);
+    draw_tile(e, a, b, 0, workspace);
     for (int tiles = 0;; tiles++) {
         barrier_wait(Q_EMPTY(e), tiles + 1);
         if (!alone) {
@@ -161,7 +180,7 @@ FN void load(const engine *e, const launch_args *a, const option_data *b, __glob
             source_set(&q, a, &t, q_data, a->q, t.head0, t.q_start, t.rows);
             source_set(&k, a, &t, k_data, a->k, t.kv_head, t.kv_start, t.kv_length);
             source_set(&v, a, &t, v_data, a->v, t.kv_head, t.kv_start, t.kv_length);
-            load_tile(e, a, b, &t, tiles, &block, &q, &k, &v, drawn);
+            load_tile(e, a, b, &t, tiles, &block, &q, &k, &v, workspace);
             continue;
         }
         /* Nothing to load, but the consumers want to know the tile, or that there is none. */
@@ -171,7 +190,7 @@ FN void load(const engine *e, const launch_args *a, const option_data *b, __glob
         if (kind == TILE_NONE) {
             break;
         }
-        draw_tile(e, a, b, tiles + 1, drawn);
+        draw_tile(e, a, b, tiles + 1, workspace);
     }
 }
 

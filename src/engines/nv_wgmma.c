@@ -27,11 +27,19 @@ enum {
 static int padded(int64_t head_dim) { return (int)((head_dim + 15) / 16 * 16); }
 static int panels(int64_t head_dim) { return (int)((head_dim + 63) / 64); }
 
+/* Bytes of an element of the bias, 0 where there is none. */
+static int bias_width(const clattn_problem *problem)
+{
+    return problem->bias.present ? (int)cla_type_size(problem->bias.type) : 0;
+}
+
 /* The twin of LOCAL_SIZE in cl/engines/nv_wgmma.cl. */
 static size_t local_bytes(const clattn_problem *problem, const struct shape *s)
 {
     const int qk = panels(problem->head_dim_qk), v = panels(problem->head_dim_v);
-    return (size_t)(ALIGNMENT + 64 * s->consumers * 128 * qk + 2 * s->block_n * 128 * (qk + v) + BARRIERS_SIZE);
+    const int unseen = 2 * s->consumers * 64, bias = 64 * s->consumers * (s->block_n + 8) * bias_width(problem);
+    const int options = cla_problem_alters_scores(problem) ? unseen + bias : 0;
+    return (size_t)(ALIGNMENT + 64 * s->consumers * 128 * qk + 2 * s->block_n * 128 * (qk + v) + BARRIERS_SIZE + options);
 }
 
 static int registers(const clattn_problem *problem, const struct shape *s)
@@ -39,8 +47,12 @@ static int registers(const clattn_problem *problem, const struct shape *s)
     return padded(problem->head_dim_v) / 2 + s->block_n / 2 + s->block_n / 4;
 }
 
-/* Of 232 and 160 registers: the rest is for addresses and the like. */
-static int max_registers(const struct shape *s) { return s->consumers == 2 ? 200 : 128; }
+/* Of 232 and 160 registers: the rest is for addresses and the like, and for options. */
+static int max_registers(const clattn_problem *problem, const struct shape *s)
+{
+    const int options = cla_problem_alters_scores(problem) ? 20 : 0;
+    return (s->consumers == 2 ? 200 : 128) - options;
+}
 
 static size_t configs(const struct facts *facts, const clattn_problem *problem, struct config list[CLA_MAX_CONFIGS])
 {
@@ -55,7 +67,7 @@ static size_t configs(const struct facts *facts, const clattn_problem *problem, 
                                       .local_bytes = local_bytes(problem, s),
                                       .spread = SPREAD,
                                       .resident = (int)facts->compute_units};
-        if (registers(problem, s) <= max_registers(s) && config.local_bytes <= facts->local_mem_static)
+        if (registers(problem, s) <= max_registers(problem, s) && config.local_bytes <= facts->local_mem_static)
             list[count++] = config;
     }
     return count;
@@ -81,8 +93,6 @@ static bool serves(const struct facts *facts, const clattn_problem *problem, cha
         return cla_decline(why, why_size, "needs an NVIDIA GPU of compute capability 9.0");
     if (type == CLATTN_FP32 || problem->k.type != type || problem->v.type != type)
         return cla_decline(why, why_size, "needs Q, K and V all fp16 or all bf16");
-    if (cla_problem_alters_scores(problem))
-        return cla_decline(why, why_size, "softcap, mask, bias and ALiBi are left to nv_mma");
     if (problem->seq_q < MIN_ROWS)
         return cla_decline(why, why_size, "fewer than %d queries are left to nv_mma", MIN_ROWS);
     if (problem->head_dim_qk > MAX_HEAD_DIM || problem->head_dim_v > MAX_HEAD_DIM || problem->head_dim_qk % 8 != 0 ||
@@ -106,7 +116,7 @@ static void defines(const struct facts *facts, const clattn_problem *problem, co
 {
     const int consumers = config->work_group / 128 - 1;
     (void)facts;
-    cla_text_add(out, "#define TEAM_INDEX int\n");
+    cla_text_add(out, "#define TEAM_INDEX int\n#define BIAS_TYPE %d\n", problem->bias.present ? (int)problem->bias.type : 0);
     cla_text_add(out, "#define CONSUMER_REGISTERS %d\n", consumers == 2 ? 232 : 160);
     cla_text_add(out, "#define LOADER_REGISTERS %d\n#define LOCAL_BYTES %zu\n", consumers == 2 ? 40 : 32, config->local_bytes);
     cla_text_add(out, "#define O_REGISTERS %d\n#define O_WIDTH %d\n", padded(problem->head_dim_v) / 2,
@@ -120,9 +130,12 @@ static size_t launches(const struct config *config, const struct launch_args *ar
     const size_t teams = (size_t)args->q_blocks * heads, resident = config->resident > 0 ? (size_t)config->resident : teams;
     const struct launch maps = {"maps", 3, 32};
     const struct launch attention = {"attention", teams < resident ? teams : resident, (size_t)config->work_group};
-    list[0] = maps;
-    list[1] = attention;
-    return 2;
+    size_t count = 0;
+    list[count++] = maps;
+    if (config->classify_group)
+        list[count++] = cla_classify_launch(config, args);
+    list[count++] = attention;
+    return count;
 }
 
 /* The descriptors, at a multiple of their size, and a counter. */
@@ -138,6 +151,7 @@ const struct engine cla_engine_nv_wgmma = {
     .kernel_file = "cl/nv_wgmma_attention.cl",
     .ptx_target = "sm_90a",
     .vendor = true,
+    .visits_classes = true,
     .rounds_weights = true,
     .serves = serves,
     .configs = configs,

@@ -25,6 +25,8 @@ static const struct {
     {"d192-bf16", "b2 hq8 q1024 d192 dv128 bf16 causal"},
     {"d128-mask", "b2 hq8 q1024 d128 bf16 mask"},
     {"d80-bias", "b2 hq8 q1024 d80 fp16 bias"},
+    {"d64-mask", "b2 hq8 q1024 d64 fp16 mask"},
+    {"d128-bias", "b2 hq8 q1024 d128 fp16 bias bias-type=fp16"},
     {"d128-decode", "b2 hq8 hkv2 q1 k8192 d128 bf16"},
     {"d64-fp32", "b2 hq8 q1024 d64 causal"},
     {"d128-fp32", "b2 hq8 q1024 d128 lse"},
@@ -93,9 +95,9 @@ static void texts_compose_for_every_chip(void **state)
             }
         }
     }
-    /* Tensor cores serve every chip and shape; Hopper's products one chip, without options and few queries. */
+    /* Tensor cores serve every chip and shape; Hopper's products one chip, without few queries. */
     assert_int_equal(composed[0], COUNT_OF(chips) * (COUNT_OF(shapes) - FP32_SHAPES));
-    assert_int_equal(composed[1], 4);
+    assert_int_equal(composed[1], COUNT_OF(shapes) - FP32_SHAPES - 1);
     assert_int_equal(composed[2], COUNT_OF(chips) * FP32_SHAPES);
 }
 

@@ -145,9 +145,13 @@ FN void matrix_set(matrix *m, __global const void *data, long at, const tensor_v
 /* Rows of Q whose every load may take sixteen bytes. */
 FN int q_is_aligned(const tile *t, const launch_args *a, __global const void *q)
 {
-    const int size = Q_TYPE == FP32 ? 4 : 2, per_load = 16 / size;
-    return Q_TYPE == K_TYPE && HEAD_DIM % per_load == 0 && a->q.dim == 1 &&
-           (((size_t)q + (size_t)(tile_q_offset(t, a->q) * size)) & 15) == 0 && ((a->q.head | a->q.seq) & (per_load - 1)) == 0;
+#if Q_TYPE == K_TYPE && HEAD_DIM * K_QUADS % 8 == 0
+    const int size = 2 * K_QUADS, per_load = 16 / size;
+    return a->q.dim == 1 && (((size_t)q + (size_t)(tile_q_offset(t, a->q) * size)) & 15) == 0 &&
+           ((a->q.head | a->q.seq) & (per_load - 1)) == 0;
+#else
+    return 0;
+#endif
 }
 
 FN void load_q(engine *e, const tile *t, const launch_args *a, __global const void *q)

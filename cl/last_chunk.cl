@@ -6,64 +6,10 @@
  * number of the call, which no other call has, in its chunk's place, and then looks at the places of all chunks. Of two groups
  * at least one sees what the other wrote; so the last one sees all. Where several do, they write the same bits.
  *
- * That asks for more than OpenCL C 1.2 promises between groups. On NVIDIA's chips PTX has the words; elsewhere (a chip emulated
- * on a CPU) atomics stand for them.
+ * That asks for more than OpenCL C 1.2 promises between groups. An engine that knows better words for it brings them
+ * (cl/engines/nv_groups.cl); where none does (a chip emulated on a CPU), atomics stand for them.
  */
-#ifdef __NV_CL_C_VERSION
-#define ALL_GROUPS_FENCE() __asm__ volatile("fence.sc.gpu;" : : : "memory")
-FN void flag_write(__global uint *p, uint x)
-{
-    __asm__ volatile("st.relaxed.gpu.global.u32 [%0], %1;" : : "l"(p), "r"(x) : "memory");
-}
-FN uint flag_read(__global uint *p)
-{
-    uint x;
-    __asm__ volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(x) : "l"(p) : "memory");
-    return x;
-}
-/* Past the first-level cache, which does not know what other groups wrote. */
-FN float load_partial(__global const float *p)
-{
-    float x;
-    __asm__ volatile("ld.relaxed.gpu.global.f32 %0, [%1];" : "=f"(x) : "l"(p));
-    return x;
-}
-#define LOAD_PARTIAL(p) load_partial(p)
-/* More at once would make the text longer, and the last group waits for instructions too that nobody has run yet. */
-#define MERGE_TOGETHER 8
-/* Of the 32 work-items of a row. */
-FN float top_of_warp(float top)
-{
-    for (int bits = 1; bits < 32; bits *= 2) {
-        float x;
-        __asm__ volatile("shfl.sync.bfly.b32 %0, %1, %2, 0x1f, 0xffffffff;" : "=f"(x) : "f"(top), "r"(bits));
-        top = x > top ? x : top;
-    }
-    return top;
-}
-#define TOP_OF_WARP(top) top_of_warp(top)
-/* Whether c holds for every work-item of the group; a barrier. */
-#define VOTE_LOCAL
-#define VOTE_PARAMETER
-#define IS_LAST_CHUNK(t, a, workspace) is_last_chunk(t, a, workspace)
-FN int group_all(int c)
-{
-    int all;
-    __asm__ volatile("{ .reg .pred p, q; setp.ne.s32 p, %1, 0; bar.red.and.pred q, 0, p; selp.s32 %0, 1, 0, q; }"
-                     : "=r"(all)
-                     : "r"(c)
-                     : "memory");
-    return all;
-}
-#define GROUP_ALL(c) group_all(c)
-/* What was written before a flag that some work-item has read is there for all. */
-FN void see_other_groups(void)
-{
-    ALL_GROUPS_FENCE();
-    barrier(CLK_GLOBAL_MEM_FENCE);
-}
-#define SEE_OTHER_GROUPS() see_other_groups()
-#else
+#ifndef ALL_GROUPS_FENCE
 #define ALL_GROUPS_FENCE() mem_fence(CLK_GLOBAL_MEM_FENCE)
 FN void flag_write(__global uint *p, uint x) { atomic_xchg((volatile __global uint *)p, x); }
 FN uint flag_read(__global uint *p) { return atomic_or((volatile __global uint *)p, 0u); }

@@ -25,6 +25,9 @@
 #define CLAMP(x, limit) ptx_clamp(x, limit)
 #define CLAMP_BELOW(x, limit) ptx_clamp_below(x, limit)
 #include "cl/elem.cl"
+#ifdef MERGE_INSIDE
+#include "cl/engines/nv_groups.cl"
+#endif
 
 #define WARPS (WORK_GROUP / 32)
 #define ROW_WARPS (WARPS / KEY_WARPS)

@@ -48,6 +48,9 @@ FN float exp2_ptx(float x)
 #define LARGER(a, b) fmax(a, b)
 #endif
 #include "cl/elem.cl"
+#if defined(MERGE_INSIDE) && defined(__NV_CL_C_VERSION)
+#include "cl/engines/nv_groups.cl"
+#endif
 
 /* Q, K or V of one tile. Element (row, col) stands at `at` + row * row_step + col * col_step. */
 typedef struct {

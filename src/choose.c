@@ -141,12 +141,12 @@ static int64_t chunk_of(const struct facts *facts, const clattn_problem *problem
     return chunk < SPLIT_MIN_CHUNK ? SPLIT_MIN_CHUNK : chunk > SPLIT_MAX_CHUNK ? SPLIT_MAX_CHUNK : chunk;
 }
 
-/* PTX says from sm_70 on what groups see of each other. A launch less saves the time of several thousand keys; each group pays
- * for it by waiting until its part is visible, which many groups in turn would feel. */
+/* A launch less saves the time of several thousand keys; each group pays for it by waiting until its part is visible, which
+ * many groups in turn would feel. */
 static bool merges_inside(const struct facts *facts, const clattn_problem *problem, int chunk)
 {
     const int64_t chunks = (problem->seq_kv + chunk - 1) / chunk;
-    return facts->nv_compute >= 70 && problem->head_dim_v <= MERGE_MAX_DIM &&
+    return cla_facts_groups_meet(facts) && problem->head_dim_v <= MERGE_MAX_DIM &&
            problem->batch * problem->heads_kv <= MERGE_MAX_GROUPS / (chunks > 0 ? chunks : 1);
 }
 
@@ -211,7 +211,9 @@ void cla_choose_split(const struct facts *facts, const clattn_problem *problem, 
         if (config->merge_inside)
             config->merge_columns = (config->head_dim_v + 31) / 32; /* 32 work-items share a row */
         /* Partial results that no buffer can hold: then one team does all keys, slower and right. */
-        if (facts->max_alloc && cla_workspace_bytes(problem, config) > facts->max_alloc)
-            config->chunk = 0, config->merge_inside = false;
+        if (facts->max_alloc && cla_workspace_bytes(problem, config) > facts->max_alloc) {
+            config->chunk = 0;
+            config->merge_inside = false;
+        }
     }
 }

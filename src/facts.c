@@ -176,6 +176,13 @@ bool cla_facts_has_large_registers(const struct facts *facts)
            cla_facts_has_extension(facts, "cl_intel_subgroup_matrix_multiply_accumulate");
 }
 
+bool cla_facts_is_pocl(const struct facts *facts)
+{
+    return strstr(facts->platform_name, "Portable Computing Language") != NULL;
+}
+
+bool cla_facts_groups_meet(const struct facts *facts) { return facts->nv_compute >= 70; }
+
 static clattn_status change_word(struct facts *facts, const struct fact *fact, bool add, const char *word, size_t length,
                                  clattn_error *error)
 {

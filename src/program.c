@@ -277,13 +277,6 @@ static void store(const clattn_context *context, cl_program program, const struc
     cla_text_free(&binary);
 }
 
-/* PoCL compiles all kernels once more for a binary, as long as the first time, and one that is asked for behind the first
- * launch holds what that launch runs as well. */
-static bool saves_at_the_end(const struct facts *facts)
-{
-    return strstr(facts->platform_name, "Portable Computing Language") != NULL;
-}
-
 void cla_program_save(clattn_context *context, cl_program program)
 {
     struct cache_key key;
@@ -294,7 +287,9 @@ void cla_program_save(clattn_context *context, cl_program program)
     bool now = entry && entry->unsaved;
     if (now) {
         entry->kept = true;
-        now = !saves_at_the_end(&context->facts);
+        /* PoCL compiles all kernels once more for a binary, as long as the first time, and one that is asked for behind the
+         * first launch holds what that launch runs as well. */
+        now = !cla_facts_is_pocl(&context->facts);
         entry->unsaved = !now;
         key = entry->cache_key;
     }

@@ -63,7 +63,7 @@ bool cla_cpu_serves_pairs(const struct facts *facts, const clattn_problem *probl
         return false;
     if (problem->q.type != CLATTN_BF16 || problem->k.type != CLATTN_BF16 || problem->v.type != CLATTN_BF16)
         return cla_decline(why, why_size, "needs Q, K and V all bf16");
-    if (!strstr(facts->platform_name, "Portable Computing Language"))
+    if (!cla_facts_is_pocl(facts))
         return cla_decline(why, why_size, "this compiler does not take inline assembly");
     if (problem->head_dim_qk > MAX_PAIRS_HEAD_DIM || problem->head_dim_v > MAX_PAIRS_HEAD_DIM)
         return cla_decline(why, why_size, "head sizes over %d", MAX_PAIRS_HEAD_DIM);
@@ -110,7 +110,7 @@ static int products(const struct config *config)
 
 bool cla_cpu_has_prefetch(const struct facts *facts)
 {
-    return strstr(facts->platform_name, "Portable Computing Language") || strstr(facts->platform_name, "Intel");
+    return cla_facts_is_pocl(facts) || strstr(facts->platform_name, "Intel");
 }
 
 static void defines(const struct facts *facts, const clattn_problem *problem, const struct config *config, struct text *out)

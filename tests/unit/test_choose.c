@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * src/choose.c, src/engines.c and the host halves of all engines, over the facts of real devices in tests/devices. */
+ * src/choose.c and what engines offer it, over the facts of real devices in tests/devices. */
 #include "support.h"
 
 #include "choose.h"
+#include "device_facts.h"
 #include "files.h"
 #include "kernel_text.h"
 #include "workspace.h"
-
-#define DEVICES CLATTN_SOURCE_DIR "/tests/devices"
 
 static clattn_error error;
 static struct names devices;
@@ -16,7 +15,7 @@ static int list_devices(void **state)
 {
     (void)state;
     clattn_error_init(&error);
-    return folder_list(DEVICES, ".facts", &devices) ? 0 : -1;
+    return folder_list(DEVICE_FACTS, ".facts", &devices) ? 0 : -1;
 }
 
 static int free_devices(void **state)
@@ -24,29 +23,6 @@ static int free_devices(void **state)
     (void)state;
     names_free(&devices);
     return 0;
-}
-
-static void read_device(const char *name, struct facts *facts)
-{
-    char *path = path_join(DEVICES, name);
-    char *text = file_read(path);
-    assert_non_null(text);
-    if (cla_facts_parse(text, facts, &error) != CLATTN_SUCCESS) {
-        fail_msg("%s: %s", name, error.message);
-    }
-    free(text);
-    free(path);
-}
-
-static clattn_problem shape(const char *text)
-{
-    clattn_problem parsed, taken;
-    assert_ok(clattn_problem_parse(text, &parsed, &error), &error);
-    taken = parsed;
-    if (isnan(taken.scale)) {
-        taken.scale = 1.0f;
-    }
-    return taken;
 }
 
 static const char *const shapes[] = {
@@ -74,7 +50,7 @@ static void the_fixtures_are_many_and_complete(void **state)
     assert_true(devices.count >= 15);
     for (size_t i = 0; i < devices.count; i++) {
         struct facts facts;
-        read_device(devices.list[i], &facts);
+        device_facts_read(devices.list[i], &facts);
         if (facts.platform_name[0] == '\0' || facts.device_name[0] == '\0' || facts.device_kind == 0 ||
             facts.max_work_group == 0 || facts.max_work_item_0 == 0 || facts.local_mem == 0 || facts.local_mem_static == 0 ||
             facts.max_alloc == 0) {
@@ -104,9 +80,9 @@ static void every_device_gets_a_working_tile(void **state)
     (void)state;
     for (size_t i = 0; i < devices.count; i++) {
         struct facts facts;
-        read_device(devices.list[i], &facts);
+        device_facts_read(devices.list[i], &facts);
         for (size_t j = 0; j < COUNT_OF(shapes); j++) {
-            const clattn_problem problem = shape(shapes[j]);
+            const clattn_problem problem = shape_of(shapes[j]);
             struct candidates candidates;
             assert_ok(cla_choose(&facts, &problem, NULL, NULL, &candidates, &error), &error);
             assert_true(candidates.count >= 1);
@@ -125,9 +101,9 @@ static void every_engine_alone_fits_where_it_serves(void **state)
     (void)state;
     for (size_t i = 0; i < devices.count; i++) {
         struct facts facts;
-        read_device(devices.list[i], &facts);
+        device_facts_read(devices.list[i], &facts);
         for (size_t j = 0; j < COUNT_OF(shapes); j++) {
-            const clattn_problem problem = shape(shapes[j]);
+            const clattn_problem problem = shape_of(shapes[j]);
             for (size_t e = 0; e < cla_engine_count; e++) {
                 char why[200] = "";
                 struct config list[CLA_MAX_CONFIGS];
@@ -165,9 +141,9 @@ static void gpus_get_the_fast_path(void **state)
     size_t seen = 0;
     for (size_t i = 0; i < devices.count; i++) {
         struct facts facts;
-        read_device(devices.list[i], &facts);
+        device_facts_read(devices.list[i], &facts);
         for (size_t j = 0; j < COUNT_OF(ordinary) && facts.device_kind == DEVICE_GPU; j++) {
-            const clattn_problem problem = shape(ordinary[j]);
+            const clattn_problem problem = shape_of(ordinary[j]);
             struct candidates candidates;
             assert_ok(cla_choose(&facts, &problem, NULL, NULL, &candidates, &error), &error);
             if (strcmp(candidates.list[0].engine->name, expected_engine(&facts, &problem)) != 0) {
@@ -200,8 +176,8 @@ static void intel_gpus_get_tiles_of_few_sums(void **state)
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         struct facts facts;
         struct candidates candidates;
-        read_device(rows[i].device, &facts);
-        const clattn_problem problem = shape(rows[i].shape);
+        device_facts_read(rows[i].device, &facts);
+        const clattn_problem problem = shape_of(rows[i].shape);
         assert_ok(cla_choose(&facts, &problem, "simt", NULL, &candidates, &error), &error);
         const struct config *const first = &candidates.list[0];
         if (first->block_m != rows[i].block_m || first->block_n != rows[i].block_n || first->cols_per_item != rows[i].cols) {
@@ -217,10 +193,10 @@ static void large_registers_are_asked_of_intels_compiler(void **state)
 {
     (void)state;
     struct facts facts;
-    read_device("intel-uhd-770.facts", &facts);
+    device_facts_read("intel-uhd-770.facts", &facts);
     assert_true(cla_facts_is_intel_gpu(&facts));
     assert_false(cla_facts_has_large_registers(&facts));
-    read_device("intel-arc-a770.facts", &facts);
+    device_facts_read("intel-arc-a770.facts", &facts);
     assert_true(cla_facts_has_large_registers(&facts));
     strcpy(facts.platform_name, "rusticl");
     assert_false(cla_facts_has_large_registers(&facts));
@@ -231,8 +207,8 @@ static void causal_ranks_tall_tiles_first(void **state)
     (void)state;
     for (size_t i = 0; i < devices.count; i++) {
         struct facts facts;
-        read_device(devices.list[i], &facts);
-        const clattn_problem problem = shape("hq8 q2048 d64 causal");
+        device_facts_read(devices.list[i], &facts);
+        const clattn_problem problem = shape_of("hq8 q2048 d64 causal");
         struct candidates candidates;
         assert_ok(cla_choose(&facts, &problem, NULL, NULL, &candidates, &error), &error);
         const struct config *first = &candidates.list[0];
@@ -258,10 +234,10 @@ static void case_R078_small_devices(void **state)
     for (size_t i = 0; i < devices.count; i++) {
         for (size_t j = 0; j < COUNT_OF(overrides); j++) {
             struct facts facts;
-            read_device(devices.list[i], &facts);
+            device_facts_read(devices.list[i], &facts);
             assert_ok(cla_facts_override(&facts, overrides[j], &error), &error);
             for (size_t k = 0; k < COUNT_OF(sizes); k++) {
-                const clattn_problem problem = shape(sizes[k]);
+                const clattn_problem problem = shape_of(sizes[k]);
                 struct candidates candidates;
                 assert_ok(cla_choose(&facts, &problem, NULL, NULL, &candidates, &error), &error);
                 for (size_t n = 0; n < candidates.count; n++) {
@@ -299,54 +275,12 @@ static void the_general_rule_refuses(void **state)
     assert_false(cla_config_fits(&facts, &config, why, sizeof why));
 }
 
-static void engines_are_named_once_and_found(void **state)
-{
-    (void)state;
-    assert_true(cla_engine_count >= 3);
-    for (size_t i = 0; i < cla_engine_count; i++) {
-        assert_ptr_equal(cla_engine_find(cla_engines[i]->name), cla_engines[i]);
-    }
-    assert_null(cla_engine_find("warp_drive"));
-    assert_null(cla_engine_find(""));
-    assert_non_null(cla_engine_find("reference"));
-    assert_non_null(cla_engine_find("simt"));
-    assert_true(cla_engine_find("unfused")->on_request);
-    assert_false(cla_engine_find("reference")->on_request);
-}
-
-/* An engine is a pair of twin files with one name, found by path. */
-static void engines_are_twin_files(void **state)
-{
-    (void)state;
-    struct names host, device;
-    assert_true(folder_list(CLATTN_SOURCE_DIR "/src/engines", ".c", &host));
-    for (size_t i = 0; i < cla_engine_count; i++) {
-        char twin[128];
-        snprintf(twin, sizeof twin, "%s.c", cla_engines[i]->name);
-        bool found = false;
-        for (size_t j = 0; j < host.count; j++) {
-            found = found || strcmp(host.list[j], twin) == 0;
-        }
-        assert_true(found);
-        snprintf(twin, sizeof twin, CLATTN_SOURCE_DIR "/cl/engines/%s.cl", cla_engines[i]->name);
-        char *text = file_read(twin);
-        if (text == NULL) {
-            fail_msg("engine %s has no %s", cla_engines[i]->name, twin);
-        }
-        free(text);
-    }
-    names_free(&host);
-    assert_true(folder_list(CLATTN_SOURCE_DIR "/cl/engines", ".cl", &device));
-    assert_true(device.count >= cla_engine_count);
-    names_free(&device);
-}
-
 static void what_the_caller_forces_and_avoids(void **state)
 {
     (void)state;
     struct facts facts;
-    read_device("amd-rdna2-gfx1030.facts", &facts);
-    const clattn_problem problem = shape("hq8 q512 d64");
+    device_facts_read("amd-rdna2-gfx1030.facts", &facts);
+    const clattn_problem problem = shape_of("hq8 q512 d64");
     struct candidates candidates;
     assert_ok(cla_choose(&facts, &problem, "reference", NULL, &candidates, &error), &error);
     for (size_t i = 0; i < candidates.count; i++) {
@@ -371,33 +305,12 @@ static void what_the_caller_forces_and_avoids(void **state)
 }
 
 /* Mesa's compiler knows the builtin too, and ends the process over it. */
-static void prefetch_only_where_it_is_known_to_work(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *device;
-        bool has;
-    } cases[] = {{"pocl-3.1.facts", true}, {"mesa-rusticl-llvmpipe.facts", false}};
-    const clattn_problem problem = shape("hq8 q512 d64");
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct facts facts;
-        struct candidates candidates;
-        struct text defines = {0};
-        read_device(cases[i].device, &facts);
-        assert_ok(cla_choose(&facts, &problem, "cpu", NULL, &candidates, &error), &error);
-        cla_kernel_defines(&facts, &problem, &candidates.list[0], &defines);
-        assert_int_equal(strstr(defines.data, "HAS_PREFETCH") != NULL, cases[i].has);
-        cla_text_free(&defines);
-        cla_text_free(&candidates.declined);
-    }
-}
-
 static void nobody_serves_with_every_reason(void **state)
 {
     (void)state;
     struct facts facts;
-    read_device("amd-rdna2-gfx1030.facts", &facts);
-    const clattn_problem problem = shape("hq8 q512 d64");
+    device_facts_read("amd-rdna2-gfx1030.facts", &facts);
+    const clattn_problem problem = shape_of("hq8 q512 d64");
     struct candidates candidates;
     char all[256] = "";
     for (size_t i = 0; i < cla_engine_count; i++) {
@@ -417,8 +330,8 @@ static void scores_come_from_the_unfused_engine(void **state)
 {
     (void)state;
     struct facts facts;
-    read_device("nvidia-ampere-rtx3060.facts", &facts);
-    clattn_problem problem = shape("hq8 q512 d64 scores=softmax score-heads=2,3");
+    device_facts_read("nvidia-ampere-rtx3060.facts", &facts);
+    clattn_problem problem = shape_of("hq8 q512 d64 scores=softmax score-heads=2,3");
     struct candidates candidates;
     assert_ok(cla_choose(&facts, &problem, NULL, NULL, &candidates, &error), &error);
     assert_true(cla_needs_scores(&problem, candidates.list[0].engine));
@@ -457,8 +370,8 @@ static void choosing_is_a_pure_function(void **state)
 {
     (void)state;
     struct facts facts;
-    read_device("intel-arc-a770.facts", &facts);
-    const clattn_problem problem = shape("hq8 q512 d64 causal");
+    device_facts_read("intel-arc-a770.facts", &facts);
+    const clattn_problem problem = shape_of("hq8 q512 d64 causal");
     struct candidates first, second;
     assert_ok(cla_choose(&facts, &problem, NULL, NULL, &first, &error), &error);
     assert_ok(cla_choose(&facts, &problem, NULL, NULL, &second, &error), &error);
@@ -469,53 +382,10 @@ static void choosing_is_a_pure_function(void **state)
 }
 
 /* The unfused engine says what it needs before anyone pays for it. */
-static void the_unfused_workspace(void **state)
-{
-    (void)state;
-    const struct engine *unfused = cla_engine_find("unfused");
-    struct facts facts;
-    read_device("nvidia-pascal-gtx1070.facts", &facts);
-    clattn_problem problem = shape("b3 hq4 q100 k50 d64");
-    struct config list[CLA_MAX_CONFIGS];
-    assert_true(unfused->configs(&facts, &problem, list) >= 1);
-    assert_true(unfused->workspace(&problem, &list[0]) >= 3u * 4 * 100 * 50 * sizeof(float));
-    problem.seq_kv = 0;
-    assert_true(unfused->workspace(&problem, &list[0]) < 4096);
-    problem = shape("b64 hq64 q65536 k65536 d64");
-    char why[200];
-    assert_false(unfused->serves(&facts, &problem, why, sizeof why));
-}
-
-/* Kernel text of one plan and another differ in types, head sizes and tiles only: lengths, counts, strides, scale stay out. */
-static void lengths_never_stand_in_kernel_text(void **state)
-{
-    (void)state;
-    struct facts facts;
-    read_device("amd-rdna3-gfx1100.facts", &facts);
-    const clattn_problem a = shape("b3 hq8 hkv4 q301 k811 d64 scale=0.37 lse causal=5"),
-                         b = shape("b7 hq6 hkv2 q997 k499 d64 scale=-2.25 lse causal=-17");
-    for (size_t e = 0; e < cla_engine_count; e++) {
-        char why[200];
-        struct config list[CLA_MAX_CONFIGS];
-        if (!cla_engines[e]->serves(&facts, &a, why, sizeof why)) {
-            continue;
-        }
-        assert_true(cla_engines[e]->configs(&facts, &a, list) >= 1);
-        struct text first = {0}, second = {0};
-        cla_kernel_defines(&facts, &a, &list[0], &first);
-        cla_kernel_defines(&facts, &b, &list[0], &second);
-        assert_string_equal(first.data, second.data);
-        assert_contains(first.data, "HEAD_DIM 64");
-        cla_text_free(&first);
-        cla_text_free(&second);
-    }
-}
-
-/* A pass over masks where it pays: on CPUs for a single one of bytes side by side, elsewhere where four share them. */
 static const struct config *split_choice(const struct facts *facts, const char *text, const char *engine,
                                          clattn_problem *problem, struct candidates *candidates)
 {
-    *problem = shape(text);
+    *problem = shape_of(text);
     assert_ok(cla_choose(facts, problem, engine, NULL, candidates, &error), &error);
     cla_choose_split(facts, problem, 0, candidates);
     cla_text_free(&candidates->declined);
@@ -548,7 +418,7 @@ static void chunks_are_added_up_inside_where_it_pays(void **state)
         clattn_call call = {.struct_size = sizeof call, .seq_q = 1, .scale = 1.0f};
         struct launch_args args;
         struct launch launches[CLA_MAX_LAUNCHES];
-        read_device(cases[i].device, &facts);
+        device_facts_read(cases[i].device, &facts);
         const struct config *config = split_choice(&facts, cases[i].shape, cases[i].engine, &problem, &candidates);
         call.batch = problem.batch;
         call.seq_kv = problem.seq_kv;
@@ -563,6 +433,7 @@ static void chunks_are_added_up_inside_where_it_pays(void **state)
     }
 }
 
+/* On CPUs for a single one of bytes side by side, elsewhere where four share them. */
 static void masks_are_looked_through_where_it_pays(void **state)
 {
     (void)state;
@@ -584,8 +455,8 @@ static void masks_are_looked_through_where_it_pays(void **state)
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         struct facts facts;
         struct candidates candidates = {0};
-        const clattn_problem p = shape(rows[i].shape);
-        read_device(rows[i].device, &facts);
+        const clattn_problem p = shape_of(rows[i].shape);
+        device_facts_read(rows[i].device, &facts);
         assert_ok(cla_choose(&facts, &p, NULL, NULL, &candidates, &error), &error);
         cla_choose_prepass(&facts, &p, &candidates);
         if ((candidates.list[0].classify_group > 0) != rows[i].passes) {
@@ -607,17 +478,12 @@ int main(void)
         cmocka_unit_test(causal_ranks_tall_tiles_first),
         cmocka_unit_test(case_R078_small_devices),
         cmocka_unit_test(the_general_rule_refuses),
-        cmocka_unit_test(engines_are_named_once_and_found),
-        cmocka_unit_test(engines_are_twin_files),
         cmocka_unit_test(what_the_caller_forces_and_avoids),
-        cmocka_unit_test(prefetch_only_where_it_is_known_to_work),
         cmocka_unit_test(nobody_serves_with_every_reason),
         cmocka_unit_test(scores_come_from_the_unfused_engine),
         cmocka_unit_test(choosing_is_a_pure_function),
-        cmocka_unit_test(the_unfused_workspace),
         cmocka_unit_test(chunks_are_added_up_inside_where_it_pays),
         cmocka_unit_test(masks_are_looked_through_where_it_pays),
-        cmocka_unit_test(lengths_never_stand_in_kernel_text),
     };
     return cmocka_run_group_tests(tests, list_devices, free_devices);
 }

@@ -2,7 +2,7 @@
  * The kernel texts of the NVIDIA engines for chips that are not here: each composes, and its host half counts what the text
  * wants. With CLATTN_TEXTS naming a folder they are written there, for tools/nvidia_offline.sh to compile. */
 #include "choose.h"
-#include "facts.h"
+#include "device_facts.h"
 #include "files.h"
 #include "kernel_text.h"
 #include "problem.h"
@@ -39,11 +39,8 @@ static void read_chip(const char *overrides, struct facts *facts)
 {
     clattn_error error;
     clattn_error_init(&error);
-    char *text = file_read(CLATTN_SOURCE_DIR "/tests/devices/nvidia-hopper-h200.facts");
-    assert_non_null(text);
-    assert_ok(cla_facts_parse(text, facts, &error), &error);
+    device_facts_read("nvidia-hopper-h200.facts", facts);
     assert_ok(cla_facts_override(facts, overrides, &error), &error);
-    free(text);
 }
 
 static void write_text(const struct config *config, const char *chip, const char *shape, const char *text)

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * src/engines.c, and what stands in the text and the workspace that an engine's host half asks for. */
+#include "support.h"
+
+#include "choose.h"
+#include "device_facts.h"
+#include "files.h"
+#include "kernel_text.h"
+
+static clattn_error error;
+
+static int set_up(void **state)
+{
+    (void)state;
+    clattn_error_init(&error);
+    return 0;
+}
+
+static void engines_are_named_once_and_found(void **state)
+{
+    (void)state;
+    assert_true(cla_engine_count >= 3);
+    for (size_t i = 0; i < cla_engine_count; i++) {
+        assert_ptr_equal(cla_engine_find(cla_engines[i]->name), cla_engines[i]);
+    }
+    assert_null(cla_engine_find("warp_drive"));
+    assert_null(cla_engine_find(""));
+    assert_non_null(cla_engine_find("reference"));
+    assert_non_null(cla_engine_find("simt"));
+    assert_true(cla_engine_find("unfused")->on_request);
+    assert_false(cla_engine_find("reference")->on_request);
+}
+
+/* An engine is a pair of twin files with one name, found by path. */
+static void engines_are_twin_files(void **state)
+{
+    (void)state;
+    struct names host, device;
+    assert_true(folder_list(CLATTN_SOURCE_DIR "/src/engines", ".c", &host));
+    for (size_t i = 0; i < cla_engine_count; i++) {
+        char twin[128];
+        snprintf(twin, sizeof twin, "%s.c", cla_engines[i]->name);
+        bool found = false;
+        for (size_t j = 0; j < host.count; j++) {
+            found = found || strcmp(host.list[j], twin) == 0;
+        }
+        assert_true(found);
+        snprintf(twin, sizeof twin, CLATTN_SOURCE_DIR "/cl/engines/%s.cl", cla_engines[i]->name);
+        char *text = file_read(twin);
+        if (text == NULL) {
+            fail_msg("engine %s has no %s", cla_engines[i]->name, twin);
+        }
+        free(text);
+    }
+    names_free(&host);
+    assert_true(folder_list(CLATTN_SOURCE_DIR "/cl/engines", ".cl", &device));
+    assert_true(device.count >= cla_engine_count);
+    names_free(&device);
+}
+
+static void prefetch_only_where_it_is_known_to_work(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *device;
+        bool has;
+    } cases[] = {{"pocl-3.1.facts", true}, {"mesa-rusticl-llvmpipe.facts", false}};
+    const clattn_problem problem = shape_of("hq8 q512 d64");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct facts facts;
+        struct candidates candidates;
+        struct text defines = {0};
+        device_facts_read(cases[i].device, &facts);
+        assert_ok(cla_choose(&facts, &problem, "cpu", NULL, &candidates, &error), &error);
+        cla_kernel_defines(&facts, &problem, &candidates.list[0], &defines);
+        assert_int_equal(strstr(defines.data, "HAS_PREFETCH") != NULL, cases[i].has);
+        cla_text_free(&defines);
+        cla_text_free(&candidates.declined);
+    }
+}
+
+static void the_unfused_workspace(void **state)
+{
+    (void)state;
+    const struct engine *unfused = cla_engine_find("unfused");
+    struct facts facts;
+    device_facts_read("nvidia-pascal-gtx1070.facts", &facts);
+    clattn_problem problem = shape_of("b3 hq4 q100 k50 d64");
+    struct config list[CLA_MAX_CONFIGS];
+    assert_true(unfused->configs(&facts, &problem, list) >= 1);
+    assert_true(unfused->workspace(&problem, &list[0]) >= 3u * 4 * 100 * 50 * sizeof(float));
+    problem.seq_kv = 0;
+    assert_true(unfused->workspace(&problem, &list[0]) < 4096);
+    problem = shape_of("b64 hq64 q65536 k65536 d64");
+    char why[200];
+    assert_false(unfused->serves(&facts, &problem, why, sizeof why));
+}
+
+/* Kernel text of one plan and another differ in types, head sizes and tiles only: lengths, counts, strides, scale stay out. */
+static void lengths_never_stand_in_kernel_text(void **state)
+{
+    (void)state;
+    struct facts facts;
+    device_facts_read("amd-rdna3-gfx1100.facts", &facts);
+    const clattn_problem a = shape_of("b3 hq8 hkv4 q301 k811 d64 scale=0.37 lse causal=5"),
+                         b = shape_of("b7 hq6 hkv2 q997 k499 d64 scale=-2.25 lse causal=-17");
+    for (size_t e = 0; e < cla_engine_count; e++) {
+        char why[200];
+        struct config list[CLA_MAX_CONFIGS];
+        if (!cla_engines[e]->serves(&facts, &a, why, sizeof why)) {
+            continue;
+        }
+        assert_true(cla_engines[e]->configs(&facts, &a, list) >= 1);
+        struct text first = {0}, second = {0};
+        cla_kernel_defines(&facts, &a, &list[0], &first);
+        cla_kernel_defines(&facts, &b, &list[0], &second);
+        assert_string_equal(first.data, second.data);
+        assert_contains(first.data, "HEAD_DIM 64");
+        cla_text_free(&first);
+        cla_text_free(&second);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(engines_are_named_once_and_found),        cmocka_unit_test(engines_are_twin_files),
+        cmocka_unit_test(prefetch_only_where_it_is_known_to_work), cmocka_unit_test(the_unfused_workspace),
+        cmocka_unit_test(lengths_never_stand_in_kernel_text),
+    };
+    return cmocka_run_group_tests(tests, set_up, NULL);
+}

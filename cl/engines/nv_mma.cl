@@ -13,7 +13,8 @@
  *        local memory   [ Q ] [ K ] x SLOTS [ V ] x SLOTS        rows padded by 16 bytes: eight of them lie in distinct banks
  *
  * P never leaves the registers: what a work-item holds of S, packed, is its operand of the second product. Copies to local
- * memory run beside the products: with two slots a whole block ahead, with one slot K beside P V and V beside Q K. What the
+ * memory run beside the products: with two slots a whole block ahead, with one slot K beside P V and V beside Q K. No barrier
+ * and no branch stands between softmax and the second product, so that exponentials and products mix. What the
  * products themselves are is in cl/engines/nv_products.cl (fp16, bf16) and nv_tf32x3.cl (fp32).
  */
 #define LANES 1
@@ -77,6 +78,12 @@
 #if WARP_KEYS % 32 == 0 && BLOCK_N * M_TILES <= 128 /* larger tiles have no register left for it */
 #define ENGINE_RUN 8                                /* 32 keys, of which the four work-items of a row hold eight each */
 #endif
+/* Open blocks have a loop of their own, but not in the longer texts of options, of few rows, or of three products a product. */
+#if !SCORE_OPTIONS && KEY_WARPS == 1 && K_TYPE != FP32
+#define ENGINE_OPEN_END(e, t, key0, factor) open_end(e, t, key0, factor)
+#define ENGINE_SLACK(e) ((e)->slack)
+#define ENGINE_ANY(c) (ptx_ballot(c) != 0u)
+#endif
 #define ENGINE_OWNS_ROWS(e) ((e)->col == 0)
 #define ENGINE_LOCAL(e)                                                                                                        \
     __local uint4 nv_local[LOCAL_SIZE / 16];                                                                                   \
@@ -93,6 +100,7 @@ typedef struct {
     nv_matrix k, v;
     int row, col, warp;
     float late;            /* the factor of S that is not yet in it */
+    float slack;           /* ENGINE_SLACK with that factor */
     uint q_at, k_at, v_at; /* where this work-item's part of an operand lies in Q, in a slot of K, of V */
     int turn;
     int hides; /* an option can hide a key from every row */
@@ -173,18 +181,64 @@ FN void engine_begin(engine *e, const tile *t, const launch_args *a, __global co
     }
 }
 
+/* One barrier a block with two slots: K and V are there, and nobody reads any more what stood where the next ones go. With one
+ * slot V comes beside the first product, and the next K beside softmax and the second. */
 FN void engine_qk(engine *e, const tile *t, int key0, float factor)
 {
-    PTX_COPY_WAIT(SLOTS - 1);
+    PTX_COPY_WAIT(0);
     barrier(CLK_LOCAL_MEM_FENCE);
     if (SLOTS == 2) {
-        stage_k(e, t, tile_next_block(t, key0), e->turn ^ 1);
+        copy_k(e, t, tile_next_block(t, key0), e->turn ^ 1);
+        stage_v(e, t, tile_next_block(t, key0), e->turn ^ 1);
     } else {
         stage_v(e, t, key0, 0);
     }
     product_qk(e, K_PLACE(e, e->turn) + e->k_at);
+    if (SLOTS == 1) {
+        PTX_COPY_WAIT(0);
+        barrier(CLK_LOCAL_MEM_FENCE);
+        stage_k(e, t, tile_next_block(t, key0), 0);
+    }
     scale_scores(e, factor);
 }
+
+#ifdef ENGINE_OPEN_END
+/* Where the open blocks from key0 on end that are done in a loop of their own: the block behind each must be there whole, too,
+ * for its copies to need no test. */
+FN int open_end(engine *e, const tile *t, int key0, float factor)
+{
+    const int last = min(t->open_end, t->key_end - BLOCK_N) - BLOCK_N;
+    const int fast = key0 >= t->open_begin && key0 >= t->key_begin && stages_whole(&e->k, BLOCK_N, DIM, HEAD_DIM) &&
+                     stages_whole(&e->v, BLOCK_N, DIM_V, HEAD_DIM_V) && factor_is_late(e, factor);
+    e->slack = 8.0f / e->late;
+    return fast ? last + 1 : key0;
+}
+
+FN void engine_qk_open(engine *e, int key0)
+{
+    PTX_COPY_WAIT(0);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (SLOTS == 2) {
+        stage_whole(K_PLACE(e, e->turn ^ 1), &e->k, BLOCK_N, DIM, QK_STRIDE, key0 + BLOCK_N);
+        stage_whole(V_PLACE(e, e->turn ^ 1), &e->v, BLOCK_N, DIM_V, V_STRIDE, key0 + BLOCK_N);
+    } else {
+        stage_whole(V_PLACE(e, 0), &e->v, BLOCK_N, DIM_V, V_STRIDE, key0);
+    }
+    PTX_COPY_COMMIT();
+    product_qk(e, K_PLACE(e, e->turn) + e->k_at);
+    if (SLOTS == 1) {
+        PTX_COPY_WAIT(0);
+        barrier(CLK_LOCAL_MEM_FENCE);
+        stage_whole(K_PLACE(e, 0), &e->k, BLOCK_N, DIM, QK_STRIDE, key0 + BLOCK_N);
+        PTX_COPY_COMMIT();
+    }
+}
+FN void engine_pv_open(engine *e)
+{
+    add_product_pv(e, V_PLACE(e, e->turn) + e->v_at);
+    e->turn ^= SLOTS - 1;
+}
+#endif
 
 #if SCORE_OPTIONS
 /* Clears the rows of V that a mask or a bias hides from every row of the tile: 0 times NaN would be NaN. */
@@ -218,13 +272,6 @@ FN void clear_unseen(engine *e, uint values)
 
 FN void engine_pv(engine *e, const tile *t, int key0, const elem *alpha)
 {
-    PTX_COPY_WAIT(SLOTS - 1);
-    barrier(CLK_LOCAL_MEM_FENCE);
-    if (SLOTS == 2) {
-        stage_v(e, t, tile_next_block(t, key0), e->turn ^ 1);
-    } else {
-        stage_k(e, t, tile_next_block(t, key0), 0);
-    }
 #if SCORE_OPTIONS
     if (e->hides) {
         clear_unseen(e, V_PLACE(e, e->turn));

@@ -31,13 +31,9 @@ FN void product_qk(engine *e, uint from)
     }
 }
 
-/* O = alpha O + P V. */
-FN void product_pv(engine *e, uint from, const elem *alpha)
+/* O = O + P V. */
+FN void add_product_pv(engine *e, uint from)
 {
-    FOR_ROWS(r)
-    {
-        FOR_O_COLS(c) { O_GET(e, r, c) *= alpha[r]; }
-    }
     UNROLL for (int n = 0; n < WARP_KEYS / 16; n++)
     {
         uint a[M_TILES][4];
@@ -59,4 +55,14 @@ FN void product_pv(engine *e, uint from, const elem *alpha)
             }
         }
     }
+}
+
+/* O = alpha O + P V. */
+FN void product_pv(engine *e, uint from, const elem *alpha)
+{
+    FOR_ROWS(r)
+    {
+        FOR_O_COLS(c) { O_GET(e, r, c) *= alpha[r]; }
+    }
+    add_product_pv(e, from);
 }

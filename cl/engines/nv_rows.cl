@@ -30,11 +30,15 @@ FN void engine_fold_sum(engine *e, elem *x)
 #define ENGINE_POWER(e, x, y) EXP2(MULTIPLY_ADD(x, (e)->late, -((y) * (e)->late)))
 #define ENGINE_BASE_TWO(e, x) ((x) * (e)->late)
 #endif
-FN void scale_scores(engine *e, float factor)
+FN int factor_is_late(engine *e, float factor)
 {
     const int late = NV_MAY_BE_LATE(e) && factor > 1e-30f && factor <= 1.0f;
     e->late = late ? factor : 1.0f;
-    if (!late) {
+    return late;
+}
+FN void scale_scores(engine *e, float factor)
+{
+    if (!factor_is_late(e, factor)) {
         FOR_ROWS(r)
         {
             FOR_S_COLS(c) { S_SET(e, r, c, S_GET(e, r, c) * factor); }

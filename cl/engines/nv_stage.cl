@@ -65,23 +65,34 @@ FN void stage_any(uint to, const nv_matrix *m, int rows, int cols, int stride, i
     }
 }
 
-/* The same, fast for whole blocks of aligned rows: `lanes` work-items copy a row. */
-FN void stage(uint to, const nv_matrix *m, int rows, int cols, int stride, int width, int row0, int first, int last)
+/* The same for rows that are there and aligned, and columns without padding: `lanes` work-items copy a row. */
+FN void stage_whole(uint to, const nv_matrix *m, int rows, int cols, int stride, int row0)
 {
     const int pieces = cols / PIECE, lanes = pieces & -pieces, down = WORK_GROUP / lanes;
-    if (m->whole && width == cols && rows % down == 0 && row0 >= first && row0 + rows <= last) {
-        const int r0 = (int)get_local_id(0) / lanes, col0 = (int)get_local_id(0) % lanes * PIECE;
-        __global const nv_element *from = m->data + (row0 + r0) * m->row_step + col0;
-        const long step = down * m->row_step;
-        to += (uint)(r0 * stride + col0 * ELEM_BYTES);
-        UNROLL for (int r = 0; r < rows; r += down)
+    const int r0 = (int)get_local_id(0) / lanes, col0 = (int)get_local_id(0) % lanes * PIECE;
+    __global const nv_element *from = m->data + (row0 + r0) * m->row_step + col0;
+    const long step = down * m->row_step;
+    to += (uint)(r0 * stride + col0 * ELEM_BYTES);
+    UNROLL for (int r = 0; r < rows; r += down)
+    {
+        UNROLL for (int c = 0; c < cols; c += lanes * PIECE)
         {
-            UNROLL for (int c = 0; c < cols; c += lanes * PIECE)
-            {
-                ptx_copy(to + (uint)(r * stride + c * ELEM_BYTES), from + c, 16);
-            }
-            from += step;
+            ptx_copy(to + (uint)(r * stride + c * ELEM_BYTES), from + c, 16);
         }
+        from += step;
+    }
+}
+FN int stages_whole(const nv_matrix *m, int rows, int cols, int width)
+{
+    const int pieces = cols / PIECE, lanes = pieces & -pieces, down = WORK_GROUP / lanes;
+    return m->whole && width == cols && rows % down == 0;
+}
+
+/* Either way. */
+FN void stage(uint to, const nv_matrix *m, int rows, int cols, int stride, int width, int row0, int first, int last)
+{
+    if (stages_whole(m, rows, cols, width) && row0 >= first && row0 + rows <= last) {
+        stage_whole(to, m, rows, cols, stride, row0);
     } else {
         stage_any(to, m, rows, cols, stride, width, row0, first, last);
     }

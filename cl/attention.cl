@@ -59,7 +59,11 @@ __kernel __attribute__((reqd_work_group_size(WORK_GROUP, 1, 1))) void attention(
 #endif
         const int class = tile_block_class(&t, key0);
         const int altered = scores_change(&t, &args, key0, class);
+#ifdef ENGINE_QK
+        ENGINE_QK(&e, &t, &args, &options, key0, class, factor);
+#else
         engine_qk(&e, &t, key0, factor);
+#endif
         if (altered) {
             score_tile(&e, &t, &args, &options, key0, class);
         }

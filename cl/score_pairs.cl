@@ -12,14 +12,6 @@
 /* Column c, counted from the key of column 0. */
 #define COLUMN(e, c) (ENGINE_S_COL(e, c) - ENGINE_S_COL(e, 0))
 
-/* Whether the steps of mask or bias, of `size` bytes an element, and where it begins are multiples of so many bytes, and all of
- * the block's columns are there. Numbers of the call. */
-FN int option_is_whole(const tensor_view *v, __global const void *data, int size, int bytes, int key0, int columns)
-{
-    const size_t steps = (size_t)(v->base | v->batch | v->head | v->seq) * size;
-    return v->dim == 1 && (((size_t)data | steps) & (bytes - 1)) == 0 && key0 + BLOCK_N <= columns;
-}
-
 /* Neither a product nor a sum of these is infinite where the score is not. */
 FN void add_small_bias(engine *e, int r, elem factor)
 {

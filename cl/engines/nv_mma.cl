@@ -55,9 +55,25 @@
 #define Q_SIZE (BLOCK_M * QK_STRIDE)
 #define K_SIZE (BLOCK_N * QK_STRIDE)
 #define V_SIZE (BLOCK_N * V_STRIDE)
+/* Mask and bias are at hand for cl/score_pairs.cl. Not with few rows, nor with three products a product. */
+#if SCORE_OPTIONS && KEY_WARPS == 1 && K_TYPE != FP32
+#define NV_PAIRS
+#endif
+#ifdef NV_PAIRS
+#define SEEN_SIZE 0
+/* The bias of a block. Rows are padded: eight of them lie in distinct banks. */
+#define BIAS_WIDTH (BIAS_TYPE == 0 ? 0 : BIAS_TYPE == FP32 ? 4 : 2)
+#define BIAS_STRIDE ((BLOCK_N + 8) * BIAS_WIDTH)
+#define BIAS_SIZE (BLOCK_M * BIAS_STRIDE)
+#define MASK_PIECES ((BLOCK_N + 31) / 32) /* of eight keys, that a work-item reads of a row */
+#define NV_LATE_OPTIONS
+#define NV_MAY_BE_LATE(e) ((e)->plain)
+#else
 /* Which keys of a block a warp sees, a byte each; only where options can hide them. */
 #define SEEN_SIZE (SCORE_OPTIONS ? ROW_WARPS * BLOCK_N : 0)
-#define LOCAL_SIZE (Q_SIZE + SLOTS * (K_SIZE + V_SIZE) + SEEN_SIZE)
+#define BIAS_SIZE 0
+#endif
+#define LOCAL_SIZE (Q_SIZE + SLOTS * (K_SIZE + V_SIZE) + SEEN_SIZE + BIAS_SIZE)
 #if LOCAL_SIZE != LOCAL_BYTES
 #error "nv_mma: the host half counts local memory differently"
 #endif
@@ -104,6 +120,11 @@ typedef struct {
     uint q_at, k_at, v_at; /* where this work-item's part of an operand lies in Q, in a slot of K, of V */
     int turn;
     int hides; /* an option can hide a key from every row */
+#ifdef NV_PAIRS
+    int plain;         /* no option changes a score that it does not hide */
+    int takes_pieces;  /* the mask of the block was read in pieces */
+    uint pieces[S_ROWS][2 * MASK_PIECES], kept[S_ROWS], hidden;
+#endif
 #if K_TYPE == FP32
     uint zero; /* 0, and the assembler does not know */
 #endif
@@ -124,6 +145,10 @@ typedef struct {
 #else
 #define FIRST_OF_WARP(e) 0
 #endif
+#ifdef NV_PAIRS
+#include "cl/engines/nv_mma_options.cl"
+#endif
+
 #define K_PLACE(e, slot) ((e)->local_memory + Q_SIZE + (slot)*K_SIZE)
 #define V_PLACE(e, slot) ((e)->local_memory + Q_SIZE + SLOTS * K_SIZE + (slot)*V_SIZE)
 
@@ -167,6 +192,9 @@ FN void engine_begin(engine *e, const tile *t, const launch_args *a, __global co
     e->zero = a->heads_q < 0;
 #endif
     e->hides = SCORE_OPTIONS && (a->has_mask || a->bias_type);
+#ifdef NV_PAIRS
+    e->plain = a->softcap == 0.0f && !a->has_slopes && !a->bias_type;
+#endif
     nv_matrix_set(&rows_of_q, q, tile_q_offset(t, a->q), a->q, t->pack);
     nv_matrix_set(&e->k, k, tile_kv_offset(t, a->k), a->k, 1);
     nv_matrix_set(&e->v, v, tile_kv_offset(t, a->v), a->v, 1);
@@ -183,10 +211,13 @@ FN void engine_begin(engine *e, const tile *t, const launch_args *a, __global co
 
 /* One barrier a block with two slots: K and V are there, and nobody reads any more what stood where the next ones go. With one
  * slot V comes beside the first product, and the next K beside softmax and the second. */
-FN void engine_qk(engine *e, const tile *t, int key0, float factor)
+FN void begin_block(void)
 {
     PTX_COPY_WAIT(0);
     barrier(CLK_LOCAL_MEM_FENCE);
+}
+FN void start_qk(engine *e, const tile *t, int key0)
+{
     if (SLOTS == 2) {
         copy_k(e, t, tile_next_block(t, key0), e->turn ^ 1);
         stage_v(e, t, tile_next_block(t, key0), e->turn ^ 1);
@@ -194,6 +225,9 @@ FN void engine_qk(engine *e, const tile *t, int key0, float factor)
         stage_v(e, t, key0, 0);
     }
     product_qk(e, K_PLACE(e, e->turn) + e->k_at);
+}
+FN void end_qk(engine *e, const tile *t, int key0, float factor)
+{
     if (SLOTS == 1) {
         PTX_COPY_WAIT(0);
         barrier(CLK_LOCAL_MEM_FENCE);
@@ -201,6 +235,25 @@ FN void engine_qk(engine *e, const tile *t, int key0, float factor)
     }
     scale_scores(e, factor);
 }
+
+#ifdef NV_PAIRS
+#define ENGINE_QK(e, t, a, b, key0, class, factor) qk_with_options(e, t, a, b, key0, class, factor)
+FN void qk_with_options(engine *e, const tile *t, const launch_args *a, const option_data *b, int key0, int class, float factor)
+{
+    begin_block();
+    fetch_options(e, t, a, b, key0, class);
+    start_qk(e, t, key0);
+    take_options(e);
+    end_qk(e, t, key0, factor);
+}
+#else
+FN void engine_qk(engine *e, const tile *t, int key0, float factor)
+{
+    begin_block();
+    start_qk(e, t, key0);
+    end_qk(e, t, key0, factor);
+}
+#endif
 
 #ifdef ENGINE_OPEN_END
 /* Where the open blocks from key0 on end that are done in a loop of their own: the block behind each must be there whole, too,
@@ -216,8 +269,7 @@ FN int open_end(engine *e, const tile *t, int key0, float factor)
 
 FN void engine_qk_open(engine *e, int key0)
 {
-    PTX_COPY_WAIT(0);
-    barrier(CLK_LOCAL_MEM_FENCE);
+    begin_block();
     if (SLOTS == 2) {
         stage_whole(K_PLACE(e, e->turn ^ 1), &e->k, BLOCK_N, DIM, QK_STRIDE, key0 + BLOCK_N);
         stage_whole(V_PLACE(e, e->turn ^ 1), &e->v, BLOCK_N, DIM_V, V_STRIDE, key0 + BLOCK_N);
@@ -235,12 +287,12 @@ FN void engine_qk_open(engine *e, int key0)
 }
 FN void engine_pv_open(engine *e)
 {
-    add_product_pv(e, V_PLACE(e, e->turn) + e->v_at);
+    add_product_pv(e, V_PLACE(e, e->turn) + e->v_at, 0);
     e->turn ^= SLOTS - 1;
 }
 #endif
 
-#if SCORE_OPTIONS
+#if SCORE_OPTIONS && !defined(NV_PAIRS)
 /* Clears the rows of V that a mask or a bias hides from every row of the tile: 0 times NaN would be NaN. */
 FN void clear_unseen(engine *e, uint values)
 {
@@ -272,12 +324,24 @@ FN void clear_unseen(engine *e, uint values)
 
 FN void engine_pv(engine *e, const tile *t, int key0, const elem *alpha)
 {
+    const uint from = V_PLACE(e, e->turn) + e->v_at;
+    (void)t, (void)key0;
+#ifdef NV_PAIRS
+    const uint unseen = unseen_by_warp(e);
+    rescale_o(e, alpha);
+    if (ptx_ballot(unseen != 0u)) {
+        add_product_pv(e, from, unseen);
+    } else {
+        add_product_pv(e, from, 0);
+    }
+#else
 #if SCORE_OPTIONS
     if (e->hides) {
         clear_unseen(e, V_PLACE(e, e->turn));
     }
 #endif
-    product_pv(e, V_PLACE(e, e->turn) + e->v_at, alpha);
+    product_pv(e, from, alpha);
+#endif
     e->turn ^= SLOTS - 1;
 }
 

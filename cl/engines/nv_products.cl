@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The products of nv_mma: fp16 or bf16, 16 numbers deep (mma.sync m16n8k16). Included by cl/engines/nv_mma.cl.
  */
+/* Bits c and c + 1 as halves of a word, ones where the key is seen. */
+FN uint seen_pair(uint unseen, int c)
+{
+    return (unseen >> c & 1 ? 0u : 0x0000FFFFu) | (unseen >> (c + 1) & 1 ? 0u : 0xFFFF0000u);
+}
+
 /* V is read transposed: 16 keys, then the same eight columns on. */
 #define VALUES_AT(item) ((uint)((item) % 16 * V_STRIDE + (item) / 16 * 16))
 
@@ -31,12 +37,14 @@ FN void product_qk(engine *e, uint from)
     }
 }
 
-/* O = O + P V. */
-FN void add_product_pv(engine *e, uint from)
+/* O = O + P V. Keys of `unseen` count as 0 whatever V holds there: 0 times NaN would be NaN. 0 where it is a constant costs
+ * nothing. */
+FN void add_product_pv(engine *e, uint from, uint unseen)
 {
     UNROLL for (int n = 0; n < WARP_KEYS / 16; n++)
     {
         uint a[M_TILES][4];
+        const uint seen[2] = {seen_pair(unseen, 4 * n), seen_pair(unseen, 4 * n + 2)};
         UNROLL for (int m = 0; m < M_TILES; m++)
         {
             UNROLL for (int i = 0; i < 4; i++)
@@ -48,6 +56,7 @@ FN void add_product_pv(engine *e, uint from)
         {
             uint b[4];
             ptx_load_matrices_transposed(b, from + n * 16 * V_STRIDE + j * 16);
+            UNROLL for (int i = 0; i < 4; i++) { b[i] &= seen[i % 2]; }
             UNROLL for (int m = 0; m < M_TILES; m++)
             {
                 ptx_mma(e->o[m][j], a[m], b[0], b[1]);
@@ -57,12 +66,17 @@ FN void add_product_pv(engine *e, uint from)
     }
 }
 
-/* O = alpha O + P V. */
-FN void product_pv(engine *e, uint from, const elem *alpha)
+FN void rescale_o(engine *e, const elem *alpha)
 {
     FOR_ROWS(r)
     {
         FOR_O_COLS(c) { O_GET(e, r, c) *= alpha[r]; }
     }
-    add_product_pv(e, from);
+}
+
+/* O = alpha O + P V. */
+FN void product_pv(engine *e, uint from, const elem *alpha)
+{
+    rescale_o(e, alpha);
+    add_product_pv(e, from, 0);
 }

@@ -8,13 +8,6 @@ FN long option_row(const tile *t, const tensor_view *v, int row)
     return v->base + t->batch * v->batch + t->head0 * v->head + min(t->row0 + row, t->rows - 1) * v->seq;
 }
 
-/* A bit each of four bytes, whether it is not 0. */
-FN uint byte_bits(uint x)
-{
-    const uint high = (((x & 0x7F7F7F7Fu) + 0x7F7F7F7Fu) | x) & 0x80808080u;
-    return high * 0x00204081u >> 28;
-}
-
 /* The four work-items of a row read every fourth piece of eight keys each and exchange what they found: bit 8k + i of the word
  * of work-item n is key i of piece 4k + n. */
 FN uint mask_by_pieces(const engine *e, __global const uchar *from)

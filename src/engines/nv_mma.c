@@ -18,14 +18,27 @@ static int padded(int64_t head_dim) { return (int)((head_dim + 15) / 16 * 16); }
 static int row_warps(const struct nv_tile *s) { return s->warps / s->key_warps; }
 static int rows_of_tile(const struct nv_tile *s) { return 16 * row_warps(s) * s->m_tiles; }
 
+/* Scores go through one option after the other, and the bias of a block is in local memory. */
+static bool has_pairs(const clattn_problem *problem, const struct nv_tile *s)
+{
+    return problem->k.type != CLATTN_FP32 && s->key_warps == 1;
+}
+
+static int options_bytes(const clattn_problem *problem, const struct nv_tile *s)
+{
+    if (!has_pairs(problem, s))
+        return row_warps(s) * s->block_n;
+    return problem->bias.present ? rows_of_tile(s) * (s->block_n + 8) * (problem->bias.type == CLATTN_FP32 ? 4 : 2) : 0;
+}
+
 /* The twin of LOCAL_SIZE in cl/engines/nv_mma.cl. */
 static size_t local_bytes(const clattn_problem *problem, const struct nv_tile *s)
 {
     const int bytes = problem->k.type == CLATTN_FP32 ? 4 : 2;
     const int qk_stride = padded(problem->head_dim_qk) * bytes + 16, v_stride = padded(problem->head_dim_v) * bytes + 16;
     const int q = rows_of_tile(s) * qk_stride;
-    const int seen = cla_problem_alters_scores(problem) ? row_warps(s) * s->block_n : 0;
-    return (size_t)(q + s->slots * s->block_n * (qk_stride + v_stride) + seen);
+    const int options = cla_problem_alters_scores(problem) ? options_bytes(problem, s) : 0;
+    return (size_t)(q + s->slots * s->block_n * (qk_stride + v_stride) + options);
 }
 
 /* Accumulators of a work-item; what else it needs is about 40 registers, of 255. */
@@ -34,7 +47,7 @@ static int accumulators(const clattn_problem *problem, const struct nv_tile *s)
     return s->m_tiles * (padded(problem->head_dim_v) + s->block_n / s->key_warps) / 2;
 }
 
-enum { MAX_ACCUMULATORS = 192, MAX_HEAD_DIM = 256, SPREAD = 16 << 20, FEW_ROWS = 16, LEAST_ROWS = 4, LEAST_KEYS = 64 };
+enum { MAX_ACCUMULATORS = 192, MAX_HEAD_DIM = 256, SPREAD = 16 << 20, FEW_ROWS = 16, LEAST_ROWS = 4, LEAST_KEYS = 64, MAX_KEYS_WITH_OPTIONS = 64 };
 
 /* Rows that a tile of one head, or of heads that share keys, can have at all. */
 static int64_t rows_at_most(const clattn_problem *problem)
@@ -61,6 +74,9 @@ bool cla_nv_mma_tile(const struct engine *engine, const struct nv_tile *tile, in
                               .spread = SPREAD};
     /* Few queries, as in decoding: the half of a tall tile would be padding. */
     if ((config->block_m > 64 && rows_at_most(problem) <= 64) || (tile->key_warps > 1 && rows_at_most(problem) > FEW_ROWS))
+        return false;
+    /* 32 columns a row and their options would spill. */
+    if (tile->block_n > MAX_KEYS_WITH_OPTIONS && cla_problem_alters_scores(problem) && has_pairs(problem, tile))
         return false;
     return accumulators(problem, tile) <= max_accumulators && config->local_bytes <= facts->local_mem_static;
 }
@@ -102,7 +118,8 @@ static bool serves(const struct facts *facts, const clattn_problem *problem, cha
 
 void cla_nv_mma_defines(const struct facts *facts, const clattn_problem *problem, const struct config *config, struct text *out)
 {
-    (void)facts, (void)problem;
+    (void)facts;
+    cla_text_add(out, "#define BIAS_TYPE %d\n", problem->bias.present ? (int)problem->bias.type : 0);
     cla_text_add(out, "#define KEY_WARPS %d\n#define LOCAL_BYTES %zu\n#define SLOTS %d\n", config->key_warps,
                  config->local_bytes, config->slots);
 }

@@ -14,8 +14,8 @@
  *
  * P never leaves the registers: what a work-item holds of S, packed, is its operand of the second product. Copies to local
  * memory run beside the products: with two slots a whole block ahead, with one slot K beside P V and V beside Q K. No barrier
- * and no branch stands between softmax and the second product, so that exponentials and products mix. What the
- * products themselves are is in cl/engines/nv_products.cl (fp16, bf16) and nv_tf32x3.cl (fp32).
+ * and no branch stands between softmax and the second product, so that exponentials and products mix. What the products
+ * themselves are is in cl/engines/nv_products.cl (fp16, bf16) and nv_tf32x3.cl (fp32).
  */
 #define LANES 1
 #include "cl/engines/nv_ptx.cl"
@@ -93,6 +93,8 @@
 #define ENGINE_O_COL(e, c) ((e)->col + (c) / 2 * 8 + (c) % 2)
 #if WARP_KEYS % 32 == 0 && BLOCK_N * M_TILES <= 128 /* larger tiles have no register left for it */
 #define ENGINE_RUN 8                                /* 32 keys, of which the four work-items of a row hold eight each */
+#elif BLOCK_N == 48 && KEY_WARPS == 1
+#define ENGINE_RUN 4
 #endif
 /* Open blocks have a loop of their own, but not in the longer texts of options, of few rows, or of three products a product. */
 #if !SCORE_OPTIONS && KEY_WARPS == 1 && K_TYPE != FP32
@@ -121,8 +123,8 @@ typedef struct {
     int turn;
     int hides; /* an option can hide a key from every row */
 #ifdef NV_PAIRS
-    int plain;         /* no option changes a score that it does not hide */
-    int takes_pieces;  /* the mask of the block was read in pieces */
+    int plain;        /* no option changes a score that it does not hide */
+    int takes_pieces; /* the mask of the block was read in pieces */
     uint pieces[S_ROWS][2 * MASK_PIECES], kept[S_ROWS], hidden;
 #endif
 #if K_TYPE == FP32
@@ -229,8 +231,7 @@ FN void start_qk(engine *e, const tile *t, int key0)
 FN void end_qk(engine *e, const tile *t, int key0, float factor)
 {
     if (SLOTS == 1) {
-        PTX_COPY_WAIT(0);
-        barrier(CLK_LOCAL_MEM_FENCE);
+        begin_block(); /* V is there, K read */
         stage_k(e, t, tile_next_block(t, key0), 0);
     }
     scale_scores(e, factor);
@@ -256,40 +257,7 @@ FN void engine_qk(engine *e, const tile *t, int key0, float factor)
 #endif
 
 #ifdef ENGINE_OPEN_END
-/* Where the open blocks from key0 on end that are done in a loop of their own: the block behind each must be there whole, too,
- * for its copies to need no test. */
-FN int open_end(engine *e, const tile *t, int key0, float factor)
-{
-    const int last = min(t->open_end, t->key_end - BLOCK_N) - BLOCK_N;
-    const int fast = key0 >= t->open_begin && key0 >= t->key_begin && stages_whole(&e->k, BLOCK_N, DIM, HEAD_DIM) &&
-                     stages_whole(&e->v, BLOCK_N, DIM_V, HEAD_DIM_V) && factor_is_late(e, factor);
-    e->slack = 8.0f / e->late;
-    return fast ? last + 1 : key0;
-}
-
-FN void engine_qk_open(engine *e, int key0)
-{
-    begin_block();
-    if (SLOTS == 2) {
-        stage_whole(K_PLACE(e, e->turn ^ 1), &e->k, BLOCK_N, DIM, QK_STRIDE, key0 + BLOCK_N);
-        stage_whole(V_PLACE(e, e->turn ^ 1), &e->v, BLOCK_N, DIM_V, V_STRIDE, key0 + BLOCK_N);
-    } else {
-        stage_whole(V_PLACE(e, 0), &e->v, BLOCK_N, DIM_V, V_STRIDE, key0);
-    }
-    PTX_COPY_COMMIT();
-    product_qk(e, K_PLACE(e, e->turn) + e->k_at);
-    if (SLOTS == 1) {
-        PTX_COPY_WAIT(0);
-        barrier(CLK_LOCAL_MEM_FENCE);
-        stage_whole(K_PLACE(e, 0), &e->k, BLOCK_N, DIM, QK_STRIDE, key0 + BLOCK_N);
-        PTX_COPY_COMMIT();
-    }
-}
-FN void engine_pv_open(engine *e)
-{
-    add_product_pv(e, V_PLACE(e, e->turn) + e->v_at, 0);
-    e->turn ^= SLOTS - 1;
-}
+#include "cl/engines/nv_mma_open.cl"
 #endif
 
 #if SCORE_OPTIONS && !defined(NV_PAIRS)

@@ -10,8 +10,9 @@ FN uint seen_pair(uint unseen, int c)
 /* V is read transposed: 16 keys, then the same eight columns on. */
 #define VALUES_AT(item) ((uint)((item) % 16 * V_STRIDE + (item) / 16 * 16))
 
-/* S = Q K^T. */
-FN void product_qk(engine *e, uint from)
+/* S = Q K^T. Pieces of the copies k and v, where they are given, stand between the products: in one run they would keep the
+ * first operands waiting behind them. */
+FN void product_qk_beside(engine *e, uint from, nv_copy *k, nv_copy *v)
 {
     UNROLL for (int m = 0; m < M_TILES; m++)
     {
@@ -23,6 +24,12 @@ FN void product_qk(engine *e, uint from)
     UNROLL for (int d = 0; d < DIM / 16; d++)
     {
         uint a[M_TILES][4];
+        if (k) {
+            nv_copy_share(k, BLOCK_N, DIM, QK_STRIDE, d, DIM / 16);
+        }
+        if (v) {
+            nv_copy_share(v, BLOCK_N, DIM_V, V_STRIDE, d, DIM / 16);
+        }
         UNROLL for (int m = 0; m < M_TILES; m++) { ptx_load_matrices(a[m], e->q_at + m * 16 * QK_STRIDE + d * 32); }
         UNROLL for (int j = 0; j < S_TILES; j += 2)
         {
@@ -36,6 +43,8 @@ FN void product_qk(engine *e, uint from)
         }
     }
 }
+
+FN void product_qk(engine *e, uint from) { product_qk_beside(e, from, 0, 0); }
 
 /* O = O + P V. Keys of `unseen` count as 0 whatever V holds there: 0 times NaN would be NaN. 0 where it is a constant costs
  * nothing. */

@@ -65,27 +65,50 @@ FN void stage_any(uint to, const nv_matrix *m, int rows, int cols, int stride, i
     }
 }
 
-/* The same for rows that are there and aligned, and columns without padding: `lanes` work-items copy a row. */
+/* The same for rows that are there and aligned, and columns without padding: `lanes` work-items copy a row. A copy may be done
+ * piece by piece, STAGE_PIECES(rows, cols) of them, beside something else. */
+#define STAGE_LANES(cols) ((cols) / PIECE & -((cols) / PIECE))
+#define STAGE_DOWN(cols) (WORK_GROUP / STAGE_LANES(cols))
+#define STAGE_ACROSS(cols) ((cols) / PIECE / STAGE_LANES(cols))
+#define STAGE_PIECES(rows, cols) ((rows) / STAGE_DOWN(cols) * STAGE_ACROSS(cols))
+typedef struct {
+    uint to;
+    __global const nv_element *from;
+    long step;
+} nv_copy;
+
+FN void nv_copy_begin(nv_copy *c, uint to, const nv_matrix *m, int cols, int stride, int row0)
+{
+    const int r0 = (int)get_local_id(0) / STAGE_LANES(cols), col0 = (int)get_local_id(0) % STAGE_LANES(cols) * PIECE;
+    c->to = to + (uint)(r0 * stride + col0 * ELEM_BYTES);
+    c->from = m->data + (row0 + r0) * m->row_step + col0;
+    c->step = STAGE_DOWN(cols) * m->row_step;
+}
+/* Pieces in the order of their numbers. */
+FN void nv_copy_piece(nv_copy *c, int cols, int stride, int i)
+{
+    const int r = i / STAGE_ACROSS(cols), across = i % STAGE_ACROSS(cols);
+    ptx_copy(c->to + (uint)(r * STAGE_DOWN(cols) * stride + across * STAGE_LANES(cols) * PIECE * ELEM_BYTES),
+             c->from + across * STAGE_LANES(cols) * PIECE, 16);
+    if (across == STAGE_ACROSS(cols) - 1) {
+        c->from += c->step;
+    }
+}
+/* Share number `share` of `shares` of all pieces. */
+FN void nv_copy_share(nv_copy *c, int rows, int cols, int stride, int share, int shares)
+{
+    const int pieces = STAGE_PIECES(rows, cols);
+    UNROLL for (int i = pieces * share / shares; i < pieces * (share + 1) / shares; i++) { nv_copy_piece(c, cols, stride, i); }
+}
 FN void stage_whole(uint to, const nv_matrix *m, int rows, int cols, int stride, int row0)
 {
-    const int pieces = cols / PIECE, lanes = pieces & -pieces, down = WORK_GROUP / lanes;
-    const int r0 = (int)get_local_id(0) / lanes, col0 = (int)get_local_id(0) % lanes * PIECE;
-    __global const nv_element *from = m->data + (row0 + r0) * m->row_step + col0;
-    const long step = down * m->row_step;
-    to += (uint)(r0 * stride + col0 * ELEM_BYTES);
-    UNROLL for (int r = 0; r < rows; r += down)
-    {
-        UNROLL for (int c = 0; c < cols; c += lanes * PIECE)
-        {
-            ptx_copy(to + (uint)(r * stride + c * ELEM_BYTES), from + c, 16);
-        }
-        from += step;
-    }
+    nv_copy c;
+    nv_copy_begin(&c, to, m, cols, stride, row0);
+    UNROLL for (int i = 0; i < STAGE_PIECES(rows, cols); i++) { nv_copy_piece(&c, cols, stride, i); }
 }
 FN int stages_whole(const nv_matrix *m, int rows, int cols, int width)
 {
-    const int pieces = cols / PIECE, lanes = pieces & -pieces, down = WORK_GROUP / lanes;
-    return m->whole && width == cols && rows % down == 0;
+    return m->whole && width == cols && rows % STAGE_DOWN(cols) == 0;
 }
 
 /* Either way. */

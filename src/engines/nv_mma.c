@@ -9,7 +9,7 @@
 /* Preferred ones first. Two row tiles a warp use an operand from local memory twice; wide key tiles spend less on softmax. The
  * last ones are for parts with little local memory. */
 static const struct nv_tile tiles[] = {
-    {4, 4, 1, 64, 2}, {4, 4, 1, 64, 1}, {4, 1, 2, 128, 2}, {4, 1, 2, 64, 2}, {4, 1, 2, 64, 1},
+    {4, 4, 1, 64, 2}, {4, 4, 1, 64, 1}, {4, 1, 2, 128, 2}, {4, 1, 2, 48, 2}, {4, 1, 2, 64, 2}, {4, 1, 2, 64, 1},
     {4, 1, 1, 64, 2}, {4, 1, 1, 64, 1}, {4, 1, 1, 32, 1},  {4, 1, 1, 16, 1}, {2, 1, 1, 16, 1},
 };
 
@@ -47,13 +47,30 @@ static int accumulators(const clattn_problem *problem, const struct nv_tile *s)
     return s->m_tiles * (padded(problem->head_dim_v) + s->block_n / s->key_warps) / 2;
 }
 
-enum { MAX_ACCUMULATORS = 192, MAX_HEAD_DIM = 256, SPREAD = 16 << 20, FEW_ROWS = 16, LEAST_ROWS = 4, LEAST_KEYS = 64, MAX_KEYS_WITH_OPTIONS = 64 };
+enum {
+    MAX_ACCUMULATORS = 192,
+    MAX_HEAD_DIM = 256,
+    SPREAD = 16 << 20,
+    FEW_ROWS = 16,
+    LEAST_ROWS = 4,
+    LEAST_KEYS = 64,
+    MAX_KEYS_WITH_OPTIONS = 64,
+    MANY_KEYS = 1024
+};
 
 /* Rows that a tile of one head, or of heads that share keys, can have at all. */
 static int64_t rows_at_most(const clattn_problem *problem)
 {
     const int64_t group = problem->heads_kv > 0 ? problem->heads_q / problem->heads_kv : 1;
     return problem->seq_q * (group > 0 ? group : 1);
+}
+
+/* At head size 128 the compiler copies registers about where it has 64 keys in two slots, and none with 48. Fewer keys than
+ * these notice that they are no multiple of 48, and the other sizes are not copied whole in blocks of it. */
+static bool suits(const clattn_problem *problem, const struct nv_tile *s)
+{
+    return s->block_n != 48 || (problem->head_dim_qk == 128 && problem->head_dim_v == 128 && problem->seq_kv >= MANY_KEYS &&
+                                !cla_problem_alters_scores(problem));
 }
 
 /* Two groups on a compute unit hide each other's softmax: what leaves room for one only comes last. */
@@ -86,7 +103,8 @@ static size_t configs(const struct facts *facts, const clattn_problem *problem, 
     size_t count = 0;
     for (int alone = 0; alone < 2; alone++)
         for (size_t i = 0; i < sizeof tiles / sizeof *tiles && count < CLA_MAX_CONFIGS; i++)
-            if (cla_nv_mma_tile(&cla_engine_nv_mma, &tiles[i], MAX_ACCUMULATORS, facts, problem, &list[count]) &&
+            if (suits(problem, &tiles[i]) &&
+                cla_nv_mma_tile(&cla_engine_nv_mma, &tiles[i], MAX_ACCUMULATORS, facts, problem, &list[count]) &&
                 is_alone(facts, list[count].local_bytes) == (alone == 1))
                 count++;
     return count;

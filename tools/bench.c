@@ -51,6 +51,7 @@ struct work {
     struct trial_data data;
     struct trial_device device;
     struct lane lanes[BENCH_MAX_ENGINES]; /* lane i gives result i */
+    struct samples fma;                   /* seconds of a launch of multiply-adds */
 };
 
 static void tell(const struct work *w, const struct lane *lane, const char *what)
@@ -174,6 +175,19 @@ static bool wants_more(const struct work *w, const struct lane *lane)
     return lane->device.sum < minimum || (lane->device.count < FEWEST_SAMPLES && lane->device.sum < PATIENCE * minimum);
 }
 
+/* The measure of an engine's arithmetic takes its turns too. */
+static int sample_fma(struct work *w)
+{
+    const struct peak *const peak = w->bench->peak;
+    double rate = 0;
+    if (peak == NULL || peak->again.kernel == NULL)
+        return CLI_OK;
+    const int code = peak_fma_now(w->bench->session, peak, &rate);
+    if (code == CLI_OK && rate > 0)
+        (void)samples_add(&w->fma, peak->again.operations / rate);
+    return code;
+}
+
 /* Engines take turns, so that a machine that slows down or speeds up does so for all of them. */
 static int take_turns(struct work *w)
 {
@@ -185,6 +199,7 @@ static int take_turns(struct work *w)
                 continue;
             tell(w, &w->lanes[i], "measuring");
             code = bench_sample(w->bench, &w->lanes[i], w->bench->settings.minimum / TURNS);
+            code = code != CLI_OK ? code : sample_fma(w);
             more = true;
         }
     }
@@ -221,6 +236,9 @@ int bench_measure(struct bench *bench, const struct trial *trial, const char *co
         bench_conclude(&w->lanes[i]);
         bench_lane_free(&w->lanes[i]);
     }
+    if (w->fma.count > 0)
+        out->fma = bench->peak->again.operations / samples_median(&w->fma);
+    free(w->fma.seconds);
     trial_device_destroy(&w->device);
     trial_data_destroy(&w->data);
     free(w);

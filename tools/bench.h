@@ -6,6 +6,7 @@
 #ifndef CLATTN_TOOLS_BENCH_H
 #define CLATTN_TOOLS_BENCH_H
 
+#include "peak.h"
 #include "session.h"
 #include "trial.h"
 
@@ -20,8 +21,9 @@ struct bench {
     struct session *session; /* its queue has profiling on */
     struct bench_settings settings;
     cl_mem flush;
-    double resolution; /* of the device's clock, seconds */
-    bool host_clock;   /* the device has none that can be read */
+    double resolution;       /* of the device's clock, seconds */
+    bool host_clock;         /* the device has none that can be read */
+    const struct peak *peak; /* NULL: not measured, and not wanted between turns either */
     void (*progress)(void *user, const char *engine, const char *what);
     void *progress_user;
 };
@@ -45,6 +47,7 @@ struct bench_case {
     struct trial trial;
     struct bench_result results[BENCH_MAX_ENGINES];
     size_t count;
+    double fma; /* operations a second of multiply-adds alone, median of launches between the turns; 0: not measured */
 };
 
 /* Puts a queue with profiling into the session. Returns CLI_OK or the exit code after the message; then nothing is to be

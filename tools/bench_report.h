@@ -25,6 +25,8 @@ struct bench_report {
 /* Numbers derived from a result; 0 where there is none. */
 double bench_rate(const struct bench_entry *entry, const struct bench_result *result);      /* operations a second */
 double bench_bandwidth(const struct bench_entry *entry, const struct bench_result *result); /* bytes a second */
+/* Of the multiply-adds' rate between the same turns. */
+double bench_fma_share(const struct bench_entry *entry, const struct bench_result *result);
 /* How many times faster than the unfused baseline measured beside it. */
 double bench_ratio(const struct bench_entry *entry, const struct bench_result *result);
 

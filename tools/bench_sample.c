@@ -15,7 +15,7 @@ static const double least_ticks = 100.0, least_seconds = 50e-6, long_launch = 20
 
 /* -------------------------------------------------------------------------------------------------------------- samples */
 
-static bool add_sample(struct samples *s, double seconds)
+bool samples_add(struct samples *s, double seconds)
 {
     if (s->count == s->capacity) {
         const size_t capacity = s->capacity ? 2 * s->capacity : 64;
@@ -36,8 +36,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* 0 without a sample. */
-static double median_of(struct samples *s)
+double samples_median(struct samples *s)
 {
     if (s->count == 0)
         return 0.0;
@@ -48,8 +47,8 @@ static double median_of(struct samples *s)
 void bench_conclude(struct lane *lane)
 {
     struct bench_result *r = lane->result;
-    r->median = median_of(&lane->device);
-    r->host = median_of(&lane->host);
+    r->median = samples_median(&lane->device);
+    r->host = samples_median(&lane->host);
     r->least = lane->device.count > 0 ? lane->device.seconds[0] : 0.0;
     r->samples = lane->device.count;
     r->launches = lane->launches;
@@ -206,7 +205,7 @@ static int sample_device(struct bench *bench, struct lane *lane, size_t groups, 
     for (size_t g = 0; g < groups && *enough; g++)
         *enough = group_time(bench, &batch, g, &times[g]);
     for (size_t g = 0; g < groups && *enough; g++)
-        if (!add_sample(&lane->device, times[g]))
+        if (!samples_add(&lane->device, times[g]))
             code = cli_fail(bench->session->command, CLI_FAILED, NULL, "out of memory");
     release_events(&batch);
     free(times);
@@ -226,7 +225,7 @@ static int sample_host(struct bench *bench, struct lane *lane, size_t launches, 
     for (size_t i = 0; i < launches && code == CLI_OK; i++)
         code = enqueue(bench, lane, NULL);
     code = code != CLI_OK ? code : finish(bench);
-    if (code == CLI_OK && !add_sample(into, (clock_seconds() - start) / (double)launches))
+    if (code == CLI_OK && !samples_add(into, (clock_seconds() - start) / (double)launches))
         code = cli_fail(bench->session->command, CLI_FAILED, NULL, "out of memory");
     return code;
 }

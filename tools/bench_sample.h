@@ -11,6 +11,10 @@ struct samples {
     double sum;
 };
 
+bool samples_add(struct samples *s, double seconds);
+/* Sorts them; 0 without a sample. */
+double samples_median(struct samples *s);
+
 /* One engine at work on one shape. */
 struct lane {
     struct bench_result *result;

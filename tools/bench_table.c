@@ -15,6 +15,11 @@ double bench_bandwidth(const struct bench_entry *entry, const struct bench_resul
     return r->median > 0 ? entry->bytes / r->median : 0.0;
 }
 
+double bench_fma_share(const struct bench_entry *entry, const struct bench_result *r)
+{
+    return entry->measured.fma > 0 ? bench_rate(entry, r) / entry->measured.fma : 0.0;
+}
+
 double bench_ratio(const struct bench_entry *entry, const struct bench_result *r)
 {
     const struct bench_result *baseline = bench_result_of(&entry->measured, "unfused");
@@ -63,7 +68,7 @@ static const char *ratio_text(double ratio, char text[32])
 static const char *share_text(const struct bench_report *report, const struct bench_entry *entry, const struct bench_result *r,
                               char text[32])
 {
-    const double of_fma = report->peak.fma > 0 ? bench_rate(entry, r) / report->peak.fma : 0.0;
+    const double of_fma = bench_fma_share(entry, r);
     const double of_read = report->peak.read > 0 ? bench_bandwidth(entry, r) / report->peak.read : 0.0;
     const double share = of_fma >= of_read ? of_fma : of_read;
     if (share > 0)

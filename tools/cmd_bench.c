@@ -92,14 +92,16 @@ static int read_shape(const char *text, struct trial *trial)
     return CLI_OK;
 }
 
+/* By this name the library's choice is asked for. */
+static const char choice[] = "auto";
+
 static int refuse_unknown_engines(const struct cli_list *engines)
 {
     const char *names[CLI_LIST_MAX];
     size_t count = 0;
-    while (count < CLI_LIST_MAX && clattn_engine_name(count) != NULL) {
-        names[count] = clattn_engine_name(count);
-        count++;
-    }
+    for (size_t i = 0; count < CLI_LIST_MAX - 1 && clattn_engine_name(i) != NULL; i++)
+        names[count++] = clattn_engine_name(i);
+    names[count++] = choice;
     for (size_t i = 0; i < engines->count; i++) {
         bool known = false;
         for (size_t j = 0; j < count; j++)
@@ -134,15 +136,17 @@ static int refuse(const struct options *o)
 
 static int measure_entry(struct bench *bench, const struct options *o, struct bench_entry *entry)
 {
-    static const char *const usual[] = {NULL, "unfused"};
-    const bool named = o->engines.count > 0;
+    const char *names[BENCH_MAX_ENGINES] = {NULL, "unfused"};
+    const size_t named = o->engines.count;
     struct trial trial;
     int code = read_shape(entry->shape, &trial);
     if (code != CLI_OK)
         return code;
     entry->operations = bench_operations(&trial);
     entry->bytes = bench_bytes(&trial);
-    return bench_measure(bench, &trial, named ? o->engines.items : usual, named ? o->engines.count : 2, &entry->measured);
+    for (size_t i = 0; i < named; i++)
+        names[i] = strcmp(o->engines.items[i], choice) == 0 ? NULL : o->engines.items[i];
+    return bench_measure(bench, &trial, names, named > 0 ? named : 2, &entry->measured);
 }
 
 static int measure_all(struct bench *bench, const struct options *o, struct bench_report *report)
@@ -156,6 +160,7 @@ static int measure_all(struct bench *bench, const struct options *o, struct benc
         clear_progress();
     if (code != CLI_OK)
         return code;
+    bench->peak = o->no_peak ? NULL : &report->peak;
     if (prints)
         bench_print_header(report);
     bench->progress = draws ? show_progress : NULL;
@@ -213,6 +218,7 @@ static int bench_device(const struct options *o, struct session *session)
         code = code != CLI_OK ? code : judge(&report);
         bench_close(&bench);
     }
+    peak_free(&report.peak);
     free(report.entries);
     free(text);
     return code;
@@ -228,7 +234,7 @@ int cmd_bench(int argc, char **argv)
     const struct cli_option options[] = {
         {"--shape", "\"SHAPE\"", CLI_LIST, &o.shapes, "instead of the default set; may be given more than once"},
         {"--engine", "NAME", CLI_LIST, &o.engines,
-         "instead of the library's choice and unfused, the baseline; may be given\nmore than once"},
+         "instead of the library's choice (auto) and unfused, the baseline; may be\ngiven more than once"},
         {"--device", "SEL", CLI_TEXT, &o.device, "an index as `clattn info` lists it (0:1), gpu, cpu, or a part of a name"},
         {"--json", "FILE", CLI_TEXT, &o.json, "everything as JSON; - writes it to standard output in place of the table"},
         {"--plot", "FILE.svg", CLI_TEXT, &o.plot, "a picture of it"},

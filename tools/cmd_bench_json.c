@@ -57,7 +57,8 @@ static void add_rates(cJSON *object, const struct bench_report *report, const st
     cJSON_AddNumberToObject(object, "tflops", 1e-12 * rate);
     cJSON_AddNumberToObject(object, "gbytes_per_s", 1e-9 * bandwidth);
     add_positive(object, "ratio_to_unfused", bench_ratio(entry, r));
-    add_positive(object, "share_of_fma_peak", report->peak.fma > 0 ? rate / report->peak.fma : 0);
+    add_positive(object, "fma_tflops_between", 1e-12 * entry->measured.fma);
+    add_positive(object, "share_of_fma_peak", bench_fma_share(entry, r));
     add_positive(object, "share_of_read_rate", report->peak.read > 0 ? bandwidth / report->peak.read : 0);
     add_positive(object, "share_of_copy_rate", report->peak.copy > 0 ? bandwidth / report->peak.copy : 0);
 }

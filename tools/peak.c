@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { REPEATS = 8, CPU_GROUPS = 4, GPU_GROUPS = 64, GPU_WORK_GROUP = 256, ACCUMULATORS = 12 };
+enum { REPEATS = 8, CPU_GROUPS = 4, GPU_GROUPS = 64, GPU_WORK_GROUP = 256, ACCUMULATORS = 12, WIDEST = 16 };
 
 /* V is the vector type, FMA the multiply-add. The accumulators tend to y / (1 - x), so that no number becomes subnormal. A
  * group works on one stretch of memory, its items side by side. */
@@ -69,15 +69,20 @@ static double time_of(cl_event event)
     return known && end > start ? 1e-9 * (double)(end - start) : 0.0;
 }
 
-static int launch(const struct meter *m, cl_kernel kernel, double *seconds)
+static int launch_groups(const struct session *session, cl_kernel kernel, size_t groups, size_t work_group, double *seconds)
 {
-    const size_t global = m->groups * m->work_group;
+    const size_t global = groups * work_group;
     cl_event event;
-    const cl_int code = clEnqueueNDRangeKernel(m->session->queue, kernel, 1, NULL, &global, &m->work_group, 0, NULL, &event);
+    const cl_int code = clEnqueueNDRangeKernel(session->queue, kernel, 1, NULL, &global, &work_group, 0, NULL, &event);
     if (code != CL_SUCCESS)
-        return fail(m, "clEnqueueNDRangeKernel", code);
+        return cli_fail_cl(session->command, "clEnqueueNDRangeKernel", code);
     *seconds = time_of(event);
     return CLI_OK;
+}
+
+static int launch(const struct meter *m, cl_kernel kernel, double *seconds)
+{
+    return launch_groups(m->session, kernel, m->groups, m->work_group, seconds);
 }
 
 /* The best of several launches, and work / time of it, if that is more than *rate. */
@@ -96,13 +101,27 @@ static int best_rate(const struct meter *m, cl_kernel kernel, double work, doubl
 
 /* ------------------------------------------------------------------------------------------------------------- arithmetic */
 
+/* The kernel with the arguments that it has, instead of one that was slower. */
+static void keep(const struct meter *m, cl_kernel kernel, double operations)
+{
+    struct peak *const peak = m->peak;
+    if (peak->again.kernel != NULL)
+        clReleaseKernel(peak->again.kernel);
+    clRetainKernel(kernel);
+    peak->again.kernel = kernel;
+    peak->again.groups = m->groups;
+    peak->again.work_group = m->work_group;
+    peak->again.operations = operations;
+}
+
 /* As many rounds as last a while, then the best of several. */
 static int measure_fma(const struct meter *m, cl_kernel kernel, int width)
 {
     const cl_float seed = 0.0f;
+    const double before = m->peak->fma;
     cl_uint count = 1024;
     double seconds = 0;
-    clSetKernelArg(kernel, 0, sizeof m->out, &m->out);
+    clSetKernelArg(kernel, 0, sizeof m->peak->again.sums, &m->peak->again.sums);
     clSetKernelArg(kernel, 2, sizeof seed, &seed);
     for (;; count *= 2) {
         clSetKernelArg(kernel, 1, sizeof count, &count);
@@ -114,7 +133,10 @@ static int measure_fma(const struct meter *m, cl_kernel kernel, int width)
             break;
     }
     const double work = 2.0 * ACCUMULATORS * width * (double)count * (double)(m->groups * m->work_group);
-    return best_rate(m, kernel, work, &m->peak->fma);
+    const int code = best_rate(m, kernel, work, &m->peak->fma);
+    if (m->peak->fma > before)
+        keep(m, kernel, work);
+    return code;
 }
 
 /* ----------------------------------------------------------------------------------------------------------------- memory */
@@ -233,11 +255,13 @@ static void know_device(struct meter *m)
 static int make_buffers(struct meter *m)
 {
     const cl_uint zero = 0;
+    const size_t sums = m->groups * m->work_group * WIDEST * sizeof(cl_float);
     cl_int code;
     const cl_context context = clattn_context_cl(m->session->context);
     m->in = clCreateBuffer(context, CL_MEM_READ_WRITE, m->bytes, NULL, &code);
     m->out = m->in != NULL ? clCreateBuffer(context, CL_MEM_READ_WRITE, m->bytes, NULL, &code) : NULL;
-    if (m->out == NULL)
+    m->peak->again.sums = m->out != NULL ? clCreateBuffer(context, CL_MEM_READ_WRITE, sums, NULL, &code) : NULL;
+    if (m->peak->again.sums == NULL)
         return fail(m, "clCreateBuffer", code);
     code = clEnqueueFillBuffer(m->session->queue, m->in, &zero, sizeof zero, 0, m->bytes, 0, NULL, NULL);
     if (code == CL_SUCCESS)
@@ -251,7 +275,7 @@ int peak_measure(struct session *session, struct peak *peak)
     memset(peak, 0, sizeof *peak);
     know_device(&m);
     int code = make_buffers(&m);
-    code = code != CLI_OK ? code : with_width(&m, m.is_cpu ? 16 : 4, true);
+    code = code != CLI_OK ? code : with_width(&m, m.is_cpu ? WIDEST : 4, true);
     code = code != CLI_OK ? code : with_width(&m, m.is_cpu ? 8 : 1, false);
     code = code != CLI_OK ? code : measure_copy_command(&m);
     if (m.in != NULL)
@@ -259,4 +283,21 @@ int peak_measure(struct session *session, struct peak *peak)
     if (m.out != NULL)
         clReleaseMemObject(m.out);
     return code;
+}
+
+int peak_fma_now(struct session *session, const struct peak *peak, double *rate)
+{
+    double seconds = 0;
+    const int code = launch_groups(session, peak->again.kernel, peak->again.groups, peak->again.work_group, &seconds);
+    *rate = seconds > 0 ? peak->again.operations / seconds : 0.0;
+    return code;
+}
+
+void peak_free(struct peak *peak)
+{
+    if (peak->again.kernel != NULL)
+        clReleaseKernel(peak->again.kernel);
+    if (peak->again.sums != NULL)
+        clReleaseMemObject(peak->again.sums);
+    memset(peak, 0, sizeof *peak);
 }

@@ -144,7 +144,7 @@ def time_ms(call, flush):
 
 
 def clattn_ms(options, shape):
-    """Milliseconds of each engine that serves the shape and is right."""
+    """Milliseconds of each engine that serves the shape and is right, and what the choice of "auto" is called."""
     kind = {torch.float16: " bias-type=fp16", torch.bfloat16: " bias-type=bf16"}.get(shape.dtype, "")
     text = shape.text + (kind if shape.hides == "bias" else "")  # as the peers' bias
     command = [options.clattn, "bench", "--no-peak", "--json", "-", "--shape", text, "--device", "gpu",
@@ -154,16 +154,18 @@ def clattn_ms(options, shape):
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode not in (0, 1):
         print(f"# clattn: {done.stderr.strip()[:200]}", file=sys.stderr)
-        return {}
+        return {}, None
     results = json.loads(done.stdout)["results"]
     for result in results:
         if result["measured"] and not result["right"]:
             print(f"# {result['engine']}: WRONG", file=sys.stderr)
-    return {r["engine"]: r["median_ms"] for r in results if r["measured"] and r["right"]}
+    chosen = results[0]["engine"] if options.engine[0] == "auto" else None
+    right = [r for r in results if r["measured"] and r["right"]]
+    return {"auto" if r["engine"] == chosen else r["engine"]: r["median_ms"] for r in right}, chosen
 
 
 def measure(options, shape, flush):
-    calls, times = {}, {}
+    calls, times, chosen = {}, {}, None
     for name in options.peer:
         try:
             calls[name] = peers()[name](shape)
@@ -172,16 +174,21 @@ def measure(options, shape, flush):
             print(f"# {name}: {str(error).splitlines()[0][:100]}", file=sys.stderr)
             calls.pop(name, None)
     for _ in range(options.rounds):
-        for engine, ms in clattn_ms(options, shape).items():
+        ours, chosen = clattn_ms(options, shape)
+        for engine, ms in ours.items():
             times.setdefault(engine, []).append(ms)
         for name, call in calls.items():
             times.setdefault(name, []).append(time_ms(call, flush))
-    return {name: min(list_) for name, list_ in times.items()}
+    return {name: min(list_) for name, list_ in times.items()}, chosen
 
 
-COLOURS = {"nv_wgmma": "#1b6ca8", "nv_mma": "#7fb3d5", "simt": "#b9d7ea", "fa3": "#d1495b", "cudnn": "#edae49",
+COLOURS = {"auto": "#1b6ca8", "nv_wgmma": "#1b6ca8", "nv_mma": "#7fb3d5", "simt": "#b9d7ea", "fa3": "#d1495b", "cudnn": "#edae49",
            "flash": "#8d8d8d", "efficient": "#c9c9c9"}
 BAR, GAP, LEFT, WIDTH = 12, 14, 330, 980
+
+
+def label(row, name):
+    return f"clattn ({row['auto']})" if name == "auto" else name
 
 
 def plot(path, report):
@@ -195,7 +202,7 @@ def plot(path, report):
         for name, rate in sorted(row["tflops"].items(), key=lambda item: -item[1]):
             colour = COLOURS.get(name, "#555555")
             lines.append(f'<rect x="{LEFT}" y="{y}" width="{rate * scale:.1f}" height="{BAR - 1}" fill="{colour}"/>'
-                         f'<text x="{LEFT + rate * scale + 4:.1f}" y="{y + 10}" class="n">{name} {rate:.0f}</text>')
+                         f'<text x="{LEFT + rate * scale + 4:.1f}" y="{y + 10}" class="n">{label(row, name)} {rate:.4g}</text>')
             y += BAR
         lines.append(f'<text x="{LEFT - 8}" y="{(top + y) / 2 + 4:.0f}" text-anchor="end">{html.escape(row["shape"])}</text>')
         y += GAP
@@ -218,7 +225,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--clattn", default="build/release/clattn", help="the clattn program")
     parser.add_argument("--shape", action="append", help="instead of the default set; may be given more than once")
-    parser.add_argument("--engine", action="append", help="engines of clattn (nv_wgmma)")
+    parser.add_argument("--engine", action="append", help="engines of clattn (auto, the library's choice, and nv_mma)")
     parser.add_argument("--peer", action="append", help="only these peers: flash, cudnn, efficient, fa3")
     parser.add_argument("--rounds", type=int, default=2, help="turns of each side; the best one counts")
     parser.add_argument("--json", help="everything, to this file")
@@ -231,7 +238,7 @@ def main():
         return
     if torch is None:
         sys.exit("peers_nvidia.py: needs PyTorch")
-    options.engine = options.engine or ["nv_wgmma"]
+    options.engine = options.engine or ["auto", "nv_mma"]
     options.peer = options.peer or ["flash", "cudnn", "fa3", "efficient"]
     flush = torch.empty(FLUSH // 4, dtype=torch.int32, device="cuda")
     columns, rows = options.engine + options.peer, []
@@ -240,12 +247,12 @@ def main():
     print("| shape | " + " | ".join(columns) + " | ratio |\n|" + " --- |" * (len(columns) + 2), flush=True)
     for text in options.shape or default_shapes():
         shape = Shape(text)
-        times = measure(options, shape, flush)
+        times, chosen = measure(options, shape, flush)
         rates = {name: shape.operations() / ms / 1e9 for name, ms in times.items()}  # ms to TFLOP/s
         ours = max((rates[e] for e in options.engine if e in rates), default=0.0)
         best = max((rates[p] for p in options.peer if p in rates), default=0.0)
-        rows.append({"shape": text, "ms": times, "tflops": rates})
-        cells = [f"{rates[c]:.0f}" if c in rates else "-" for c in columns]
+        rows.append({"shape": text, "auto": chosen, "ms": times, "tflops": rates})
+        cells = [f"{rates[c]:.4g}" + (f" ({chosen})" if c == "auto" else "") if c in rates else "-" for c in columns]
         print(f"| {text} | " + " | ".join(cells) + (f" | {ours / best:.2f} |" if best else " | - |"), flush=True)
         if options.json:
             with open(options.json, "w", encoding="utf-8") as file:

@@ -38,10 +38,11 @@ FN void amx_interleave(elem *y, const elem *x)
 FN void amx_store_values(uint16 *to, elem *x)
 {
     elem y[LANES];
-    amx_interleave(y, x);
-    amx_interleave(x, y);
-    amx_interleave(y, x);
-    amx_interleave(x, y);
+    ROLLED for (int pass = 0; pass < 2; pass++) /* all in registers either way, in half as much text */
+    {
+        amx_interleave(y, x);
+        amx_interleave(x, y);
+    }
     UNROLL for (int i = 0; i < LANES; i++) { to[i] = as_uint16(x[i]); }
 }
 

@@ -30,7 +30,7 @@ for text in '"device"' '"name"' '"method"' '"results"' '"shape":	"h2 q5 k7 d8"' 
 done
 lacks '"right":	false'
 for field in fma_tflops read_gbytes_per_s copy_gbytes_per_s median_ms min_ms host_ms tflops gbytes_per_s ratio_to_unfused \
-    share_of_fma_peak share_of_read_rate share_of_copy_rate build_ms; do
+    fma_tflops_between share_of_fma_peak share_of_read_rate share_of_copy_rate build_ms; do
     within $field 1e-12 1e12
 done
 within samples 1 1e6
@@ -50,6 +50,11 @@ equals 2 "$(grep -c 'height="16"' bench.svg)"
 # From here on without the peaks.
 bench="$bench --no-peak"
 expect 0 '"fma_tflops":	null' $bench --shape "h2 q5 k7 d8" --engine reference --json -
+
+# The library's choice alone, under its own name.
+expect 0 '"measured":	true' $bench --shape "h2 q5 k7 d8" --engine auto --json -
+lacks '"engine":	"auto"'
+lacks '"engine":	"unfused"'
 
 # A first start builds, whatever cache the user has; a named one serves the second start.
 expect 0 '"builds":	1' $bench --shape "h2 q5 k7 d8" --engine reference --json -

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The loop of nv_wgmma: one warp-group loads ahead, the others compute. A group takes one tile after another, so that loads of
- * the next tile run beside the last products of this one. The loader draws the tiles and says with each Q which it is.
+ * the next tile run beside the last products of this one. One work-item draws the tiles, another loads.
  *
  *        consumer, block j      start S_j = Q K_j^T, start O += P_(j-1) V_(j-1); when S_j is there: scores, softmax; when O is
  *                               there: O *= alpha; pack P_j
@@ -45,9 +45,25 @@ FN void release(uint barrier_at)
 typedef struct {
     int number; /* of tiles of this group */
     int first_block, key_begin, key_end, open_begin, open_end;
+    int own_end;           /* no row of this consumer sees a key from there on, or the same as key_end */
     int key0, next, class; /* the block at work, the one behind it, and what mask and bias have to say about it */
     int hides;             /* a key of it is hidden from every row of this warp */
 } span;
+
+/* Of this consumer's rows: fewer than the tile's see less of a diagonal. */
+FN void span_of(const engine *e, span *keys, __local const shared_tile *given)
+{
+    const int first = given->t.row0 + e->consumer * 64, last = min(first + 63, given->t.rows - 1);
+    const int last_real = min(last, given->t.q_length - 1);
+    keys->key_begin = given->t.key_begin;
+    keys->key_end = keys->own_end = given->t.key_end;
+    keys->first_block = keys->next = keys->key_begin / BLOCK_N * BLOCK_N;
+    keys->open_begin = max(0, last + given->t.diagonal_low);
+    keys->open_end = last < given->t.q_length ? min(given->t.kv_length, first + given->t.diagonal_high + 1) : 0;
+#if SKIPS_BLOCKS
+    keys->own_end = first > last_real ? 0 : min(keys->key_end, last_real + given->t.diagonal_high + 1);
+#endif
+}
 
 FN tile tile_of(const engine *e, const span *keys)
 {
@@ -154,9 +170,35 @@ FN void pack(engine *e, span *keys, const launch_args *a, int block)
 FN void release_operands(const engine *e, const span *keys, int now)
 {
     release(K_EMPTY(e, now & 1));
-    if (keys->next >= keys->key_end) {
-        release(Q_EMPTY(e));
+    if (!STAGES_O && keys->next >= keys->own_end) {
+        release(Q_EMPTY(e, keys->number));
     }
+}
+
+/* Q of the tile before this one gives way: its output has left, by now, through its place. */
+FN void release_before(const engine *e, const span *keys)
+{
+#if STAGES_O
+    if (keys->number > 0) {
+        TENSOR_STORE_READ();
+        release(Q_EMPTY(e, keys->number - 1));
+    }
+#endif
+}
+
+/* The blocks that only other consumers see. */
+FN void pass_blocks(const engine *e, span *keys, int *block)
+{
+#if SKIPS_BLOCKS
+    for (; keys->next < keys->key_end; ++*block) {
+        wait_keys(e, keys, keys->next, *block);
+        turn_begin(e);
+        turn_end(e);
+        release(K_EMPTY(e, *block & 1));
+        barrier_wait(V_FULL(e, *block & 1), *block >> 1);
+        release(V_EMPTY(e, *block & 1));
+    }
+#endif
 }
 
 /* One tile with keys. `block` counts the blocks of all tiles: its bits say which slot and which turn of its barriers. */
@@ -167,19 +209,20 @@ FN void consume_tile(engine *e, span *keys, const launch_args *a, const option_d
     int first = 1; /* O has nothing of this tile yet: the product overwrites it */
     wait_keys(e, keys, keys->first_block, *block);
     turn_begin(e);
-    wgmma_qk(e, *block & 1);
+    wgmma_qk(e, keys->number, *block & 1);
     turn_end(e);
     fetch_options(e, keys, a, b);
     WGMMA_WAIT(0);
     release_operands(e, keys, *block);
+    release_before(e, keys);
     weigh(e, keys, a, b, factor, m, l, alpha);
     pack(e, keys, a, *block);
-    while (keys->next < keys->key_end) {
+    while (keys->next < keys->own_end) {
         const int last = *block, now = ++*block, last_key0 = keys->key0;
         check_values(e, keys, last);
         wait_keys(e, keys, keys->next, now);
         turn_begin(e);
-        wgmma_qk(e, now & 1);
+        wgmma_qk(e, keys->number, now & 1);
         wait_values(e, keys, last_key0, last);
         wgmma_pv(e, last & 1, !first);
         first = 0;
@@ -204,6 +247,16 @@ FN void consume_tile(engine *e, span *keys, const launch_args *a, const option_d
     ++*block;
 }
 
+/* Of a tile whose Q this consumer has no use for. */
+FN void release_unused(const engine *e, const span *keys)
+{
+    if (STAGES_O) {
+        release_before(e, keys);
+    } else {
+        release(Q_EMPTY(e, keys->number));
+    }
+}
+
 FN void consume(engine *e, const launch_args *a, const option_data *b, __global void *o_data, __global float *lse_data,
                 __global float *workspace)
 {
@@ -221,11 +274,14 @@ FN void consume(engine *e, const launch_args *a, const option_data *b, __global 
     }
     for (keys.number = 0;; keys.number++) {
         elem m[S_ROWS], l[S_ROWS];
-        barrier_wait(Q_FULL(e), keys.number);
+        barrier_wait(Q_FULL(e, keys.number), Q_TURN(keys.number));
         __local const shared_tile *given = TILE(e, keys.number);
         const int kind = given->kind;
         if (kind == TILE_NONE) {
             break;
+        }
+        if (STAGES_O && keys.number == 0) { /* the other warp-group's warp that wrote it is past the barrier */
+            tensor_map_acquire(map_place(workspace, a, MAP_O));
         }
         FOR_ROWS(r)
         {
@@ -233,22 +289,24 @@ FN void consume(engine *e, const launch_args *a, const option_data *b, __global 
             l[r] = (elem)(0.0f);
         }
         if (kind == TILE_SEES) {
-            keys.key_begin = given->t.key_begin;
-            keys.key_end = given->t.key_end;
-            keys.first_block = keys.key_begin / BLOCK_N * BLOCK_N;
-            /* Of this consumer's rows: fewer than the tile's see less of a diagonal. */
-            const int first = given->t.row0 + e->consumer * 64, last = min(first + 63, given->t.rows - 1);
-            keys.open_begin = max(0, last + given->t.diagonal_low);
-            keys.open_end = last < given->t.q_length ? min(given->t.kv_length, first + given->t.diagonal_high + 1) : 0;
-            consume_tile(e, &keys, a, b, &block, factor, m, l);
+            span_of(e, &keys, given);
+            if (keys.own_end > keys.first_block) {
+                consume_tile(e, &keys, a, b, &block, factor, m, l);
+            } else {
+                release_unused(e, &keys);
+            }
+            pass_blocks(e, &keys, &block);
         } else {
-            release(Q_EMPTY(e));
+            release_unused(e, &keys);
         }
         if (kind != TILE_ABSENT) {
             const tile t = tile_of(e, &keys);
+            stage_begin(e, &t, a, keys.number, is_aligned(o_data, a->o));
             store_tile(e, &t, a, b, m, l, o_data, lse_data, workspace);
+            stage_end(e, &t, a, ALONE(e->consumer), map_place(workspace, a, MAP_O));
         }
     }
+    TENSOR_STORE_READ(); /* local memory is the next group's from here on */
 }
 
 __kernel __attribute__((reqd_work_group_size(WORK_GROUP, 1, 1))) void attention(KERNEL_PARAMETERS)
@@ -256,9 +314,7 @@ __kernel __attribute__((reqd_work_group_size(WORK_GROUP, 1, 1))) void attention(
     const option_data options = OPTION_DATA;
     engine e;
     ENGINE_LOCAL(e)
-    if (get_local_id(0) == 0) {
-        barriers_begin(&e);
-    }
+    load_begin(&e, &args, &options, q_data, k_data, v_data, o_data, workspace);
     barrier(CLK_LOCAL_MEM_FENCE);
     if (get_local_id(0) < 128) {
         REGISTERS_FEWER(LOADER_REGISTERS);

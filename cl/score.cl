@@ -110,6 +110,10 @@ FN int scores_change(const tile *t, const launch_args *a, int key0, int class)
 }
 
 #ifdef ENGINE_RUN
+/* Whether c holds for all rows of those who go the same way: an engine that knows them takes branches for all at once. */
+#ifndef ENGINE_ALL
+#define ENGINE_ALL(c) (c)
+#endif
 /* Hides what row r does not see. An engine with ENGINE_RUN holds its columns in runs of so many, in the order of their keys,
  * and the same way for every column 0: of a tile on the diagonal most runs are all seen or all hidden. `first` and `last` count
  * from the key of column 0. */
@@ -119,9 +123,9 @@ FN void score_row_by_runs(engine *e, int r, int first, int last)
     {
         const int from = ENGINE_S_COL(e, run) - ENGINE_S_COL(e, 0),
                   to = ENGINE_S_COL(e, run + ENGINE_RUN - 1) - ENGINE_S_COL(e, 0);
-        if (to < first || from > last) {
+        if (ENGINE_ALL(to < first || from > last)) {
             UNROLL for (int c = run; c < run + ENGINE_RUN; c++) { S_SET(e, r, c, -INFINITY); }
-        } else if (from < first || to > last) {
+        } else if (!ENGINE_ALL(from >= first && to <= last)) {
             UNROLL for (int c = run; c < run + ENGINE_RUN; c++)
             {
                 const int key = ENGINE_S_COL(e, c) - ENGINE_S_COL(e, 0);

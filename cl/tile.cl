@@ -99,13 +99,21 @@ FN team_index quotient(team_index a, int b) { return a <= 0x7fffffff ? (long)((u
 
 /* Tile number `team` of the call; false where its sequence is too short to have it. Longest rows first where the diagonal
  * limits the keys: they take longest; with PAIR_TILES long and short ones in turn. `together` heads take turns, so that their
- * long tiles all come before their short ones. Chunks of one tile lie apart by all its blocks, so that teams at work together
- * share keys. */
+ * long tiles all come before their short ones; with MERGED_TURNS so many times as many and the rest at the end, where what
+ * comes last should be short. Chunks of one tile lie apart by all its blocks, so that teams at work together share keys. */
 FN int tile_decode(tile *t, const launch_args *a, const option_data *b, team_index team)
 {
     const int packed_heads = a->heads_q / a->pack, together = (int)a->together;
-    const team_index first_head = quotient(quotient(quotient(team, a->q_blocks), a->chunks), together) * together;
-    const int heads = (int)min((team_index)together, (team_index)packed_heads * a->batches - first_head);
+    const team_index head_count = (team_index)packed_heads * a->batches,
+                     head = quotient(quotient(team, a->q_blocks), a->chunks);
+#if MERGED_TURNS
+    const team_index last_turn = max(quotient(head_count, together) - MERGED_TURNS, (team_index)0);
+    const team_index turn = min(quotient(head, together), last_turn), first_head = turn * together;
+    const int heads = turn < last_turn ? together : (int)(head_count - first_head);
+#else
+    const team_index first_head = quotient(head, together) * together;
+    const int heads = (int)min((team_index)together, head_count - first_head);
+#endif
     const team_index within = team - first_head * a->q_blocks * a->chunks, in_head = quotient(within, heads);
     const team_index rest = first_head + (within - in_head * heads);
     t->chunk = (int)quotient(in_head, a->q_blocks);

@@ -34,6 +34,7 @@ struct config {
     int resident;    /* groups that a launch has at most, each taking tiles in turn; 0: a group a tile */
     int key_warps;   /* warps that share rows and have each its own keys of a block; 1: each has rows of its own */
     int slots;       /* chunks of K or V in local memory at once: 2 while the next is on its way, 1 to save memory */
+    int q_places;    /* for Q in local memory: 2 where the next tile's comes while this one is at work */
     int q_resident;  /* 1: Q stays in local memory whole, 0: its chunks come with those of K */
     int vector_k, vector_v; /* elements a load of K and V may take at once: strides and alignment allow it */
     int transposed;         /* bit 0: K's sequence axis is the contiguous one, bit 1: V's */
@@ -53,6 +54,7 @@ struct engine {
     bool visits_classes;    /* its own launches include the look through explicit masks, where config.classify_group is set */
     bool merges;         /* its groups can add up the chunks of keys themselves: each is whole warps, and a tile's only one */
     bool rounds_weights; /* its second product takes weights in V's storage type */
+    bool numbers_calls;  /* its groups share what begins anew with each call: they want args.call_number */
 
     /* Does it serve this problem on this device? If not, `why` says so in a few words. The problem is valid. */
     bool (*serves)(const struct facts *facts, const clattn_problem *problem, char *why, size_t why_size);

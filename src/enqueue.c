@@ -116,7 +116,7 @@ static clattn_status enqueue_launches(clattn_plan *plan, struct chain *chain, co
     struct launch launches[CLA_MAX_LAUNCHES];
     clattn_status status = CLATTN_SUCCESS;
     cla_launch_args(&plan->problem, &plan->config, call, &args);
-    if (plan->config.merge_inside)
+    if (plan->config.merge_inside || plan->config.engine->numbers_calls)
         args.call_number = cla_call_number(plan->context);
     const size_t count = cla_launch_list(&plan->config, &args, launches);
     for (size_t i = 0; i < count && status == CLATTN_SUCCESS; i++) {

@@ -56,7 +56,7 @@ second_stage()
     group=$(sed -n 's/^#define WORK_GROUP //p' "$2")
     sed -i -E -e 's/^\.version .*/.version 8.7/' -e "s/^\.target .*/.target $chip/" -e 's,//@,,' \
         -e 's/^([ \t]*\.shared \.align [0-9]+ \.b8 [A-Za-z0-9_.$]+)\[[0-9]+\]/\1[16384]/' "$1"
-    awk -v group="$group" '/^\.(visible )?\.?entry|\.entry/ { size = /maps/ ? 32 : /merge|classify/ ? 64 : group }
+    awk -v group="$group" '/^\.(visible )?\.?entry|\.entry/ { size = /merge|classify/ ? 64 : group }
         /^\{/ && size { print ".reqntid " size ", 1, 1\n.minnctapersm 1"; size = 0 } { print }' "$1" >"$1.sized"
     mv "$1.sized" "$1"
 }

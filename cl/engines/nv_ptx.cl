@@ -159,6 +159,26 @@ FN void ptx_store_half(uint to, uint x)
 {
     __asm__ volatile("{ .reg .b16 h; cvt.u16.u32 h, %1; st.shared.b16 [%0], h; }" : : "r"(to), "r"(x) : "memory");
 }
+/* A counter of 64 bits in global memory that groups share: read; set to `x` if it is `found`; one more, and what it was. */
+FN ulong ptx_load_word_pair(ulong at)
+{
+    ulong x;
+    __asm__ volatile("ld.relaxed.gpu.global.b64 %0, [%1];" : "=l"(x) : "l"(at) : "memory");
+    return x;
+}
+FN void ptx_swap_if(ulong at, ulong found, ulong x)
+{
+    __asm__ volatile("{ .reg .b64 t; atom.relaxed.gpu.global.cas.b64 t, [%0], %1, %2; }"
+                     :
+                     : "l"(at), "l"(found), "l"(x)
+                     : "memory");
+}
+FN ulong ptx_count(ulong at)
+{
+    ulong x;
+    __asm__ volatile("atom.relaxed.gpu.global.add.u64 %0, [%1], 1;" : "=l"(x) : "l"(at) : "memory");
+    return x;
+}
 /* One word, and four of them. */
 FN uint ptx_load(uint from)
 {

@@ -6,7 +6,7 @@
  *        rows      64 * w + 16 * (i / 32) + i % 32 / 4, and that + 8       of work-item i of consumer w
  *        columns   8 * j + i % 4 * 2, and that + 1                         of S and of O alike
  *
- *        local memory   [ Q ] [ K ] x 2 [ V ] x 2 [ barriers ] [ tile ] x 3
+ *        local memory   [ Q ] x Q_PLACES [ K ] x 2 [ V ] x 2 [ barriers ] [ tile ] x 4
  *
  * A matrix lies in panels of 64 columns, a row of a panel in 128 bytes, its 16-byte piece p of row r in place p ^ (r % 8): what
  * the accelerator writes and the products read. Its loop is cl/nv_wgmma_attention.cl, and the text is built in two stages
@@ -38,7 +38,8 @@
 #define K_SIZE (PANELS * KV_PANEL)
 #define V_SIZE (PANELS_V * KV_PANEL)
 #define BARRIERS_SIZE 128
-#define TILES_SIZE 384 /* three tiles: one whose output is stored, one at work, one drawn ahead; and a note a slot of K */
+/* Four tiles: one whose output is stored, up to two at work, one drawn ahead; and a note a slot of K. */
+#define TILES_SIZE 512
 /* Which keys of the blocks in both slots no row of a warp sees, four words each. */
 #define UNSEEN_SIZE (SCORE_OPTIONS ? 2 * CONSUMERS * 64 : 0)
 /* The bias of a block, 16 rows a warp. Rows are padded: eight of them lie in distinct banks. */
@@ -46,7 +47,7 @@
 #define BIAS_STRIDE ((BLOCK_N + 8) * BIAS_WIDTH)
 #define BIAS_SIZE (BLOCK_M * BIAS_STRIDE)
 /* Panels begin at multiples of 1024, local memory only at multiples of 16. */
-#define LOCAL_SIZE (1024 + Q_SIZE + 2 * (K_SIZE + V_SIZE) + BARRIERS_SIZE + TILES_SIZE + UNSEEN_SIZE + BIAS_SIZE)
+#define LOCAL_SIZE (1024 + Q_PLACES * Q_SIZE + 2 * (K_SIZE + V_SIZE) + BARRIERS_SIZE + TILES_SIZE + UNSEEN_SIZE + BIAS_SIZE)
 #if LOCAL_SIZE != LOCAL_BYTES
 #error "nv_wgmma: the host half counts local memory differently"
 #endif
@@ -68,6 +69,7 @@
 #define ENGINE_RUN 8 /* 32 keys, of which the four work-items of a row hold eight each */
 #endif
 #define ENGINE_OWNS_ROWS(e) ((e)->col == 0)
+#define ENGINE_ALL(c) (ptx_ballot(c) == 0xffffffffu)
 #define ENGINE_LOCAL(e)                                                                                                        \
     __local uint4 nv_local[LOCAL_SIZE / 16];                                                                                   \
     (e).unseen = (__local uint *)((__local uchar *)nv_local + LOCAL_SIZE - UNSEEN_SIZE);                                       \
@@ -87,7 +89,7 @@ typedef struct {
 typedef struct {
     int key0, next, class;
 } shared_block;
-typedef char tiles_fit[3 * sizeof(shared_tile) + 2 * sizeof(shared_block) <= TILES_SIZE ? 1 : -1];
+typedef char tiles_fit[4 * sizeof(shared_tile) + 2 * sizeof(shared_block) <= TILES_SIZE ? 1 : -1];
 
 typedef struct {
     uint local_memory;
@@ -95,6 +97,10 @@ typedef struct {
     __local uint *unseen;
     int consumer; /* number of this warp-group among those that compute */
     int row, col;
+#if STAGES_O
+    int number; /* of the tile whose output is stored */
+    int staged; /* through local memory */
+#endif
     float late; /* the factor of S that is not yet in it */
     int plain;  /* no option changes a score that it does not hide */
 #if SCORE_OPTIONS
@@ -111,11 +117,12 @@ typedef struct {
 #define NV_MAY_BE_LATE(e) (!SCORE_OPTIONS || (e)->plain)
 #include "cl/engines/nv_rows.cl"
 
-#define Q_PLACE(e) ((e)->local_memory)
-#define K_PLACE(e) ((e)->local_memory + Q_SIZE)
+/* Of tile number `number` of the group. */
+#define Q_PLACE(e, number) ((e)->local_memory + (uint)(number) % Q_PLACES * Q_SIZE)
+#define K_PLACE(e) ((e)->local_memory + Q_PLACES * Q_SIZE)
 #define V_PLACE(e) (K_PLACE(e) + 2 * K_SIZE)
-#define TILE(e, number) (&(e)->tiles[(number) % 3])
-#define BLOCK_NOTE(e, slot) ((__local shared_block *)((e)->tiles + 3) + (slot))
+#define TILE(e, number) (&(e)->tiles[(number) % 4])
+#define BLOCK_NOTE(e, slot) ((__local shared_block *)((e)->tiles + 4) + (slot))
 #define BIAS_PLACE(e) (V_PLACE(e) + 2 * V_SIZE)
 #define BARRIERS(e) (BIAS_PLACE(e) + BIAS_SIZE)
 
@@ -131,9 +138,9 @@ FN ulong panel_descriptor(uint address, uint next_panel)
 }
 
 /* Starts S = Q K^T on this warp-group's rows. */
-FN void wgmma_qk(engine *e, int slot)
+FN void wgmma_qk(engine *e, int number, int slot)
 {
-    const ulong q = panel_descriptor(Q_PLACE(e) + (uint)(e->consumer * 64 * 128), 16);
+    const ulong q = panel_descriptor(Q_PLACE(e, number) + (uint)(e->consumer * 64 * 128), 16);
     const ulong k = panel_descriptor(K_PLACE(e) + (uint)(slot * K_SIZE), 16);
     WGMMA_FENCE();
     UNROLL for (int d = 0; d < DIM / 16; d++)
@@ -158,3 +165,5 @@ FN void pack_weights(engine *e)
 {
     UNROLL for (int i = 0; i < BLOCK_N / 4; i++) { e->p[i] = ptx_pack(e->s[2 * i], e->s[2 * i + 1]); }
 }
+
+#include "cl/engines/nv_wgmma_stage.cl"

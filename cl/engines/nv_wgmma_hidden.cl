@@ -4,7 +4,7 @@
  * holds there; if that is not finite, it waits for what the other warps say, and clears what nobody sees.
  */
 #if SCORE_OPTIONS
-#define UNSEEN_FULL(e, slot) BARRIER(e, 10 + (slot))
+#define UNSEEN_FULL(e, slot) BARRIER(e, 12 + (slot))
 /* Words of a slot, four a warp: bit c of word i is key ENGINE_S_COL(c) of work-item i. */
 #define UNSEEN(e, slot) ((e)->unseen + (slot)*CONSUMERS * 16)
 #define KEY_BITS ((1u << (S_COLS - 1)) * 2u - 1u)

@@ -7,18 +7,27 @@
 #define V_FULL(e, slot) BARRIER(e, 2 + (slot))
 #define K_EMPTY(e, slot) BARRIER(e, 4 + (slot))
 #define V_EMPTY(e, slot) BARRIER(e, 6 + (slot))
-#define Q_FULL(e) BARRIER(e, 8)
-#define Q_EMPTY(e) BARRIER(e, 9)
+/* Of tile number `number` of the group, and which turn of these barriers is its. */
+#define Q_FULL(e, number) BARRIER(e, 8 + (uint)(number) % Q_PLACES)
+#define Q_EMPTY(e, number) BARRIER(e, 10 + (uint)(number) % Q_PLACES)
+#define Q_TURN(number) ((int)((uint)(number) / Q_PLACES))
+#define TILE_WANTED(e) BARRIER(e, 14)
+#define TILE_DRAWN(e) BARRIER(e, 15)
 #define LOADERS (1 + 2 * CONSUMERS)
+#define LOADING 96 /* work-items; of the fourth warp one draws tiles */
+#define MAP_O 3
 
 FN void barriers_begin(const engine *e)
 {
-    for (int i = 0; i < 10; i++) {
+    for (int i = 0; i < 12; i++) {
         /* Full: the loader arrives. Empty: a work-item of each consumers' warp. */
-        barrier_init(BARRIER(e, i), i < 4 || i == 8 ? 1 : 4 * CONSUMERS);
+        barrier_init(BARRIER(e, i), i < 4 || i / 2 == 4 ? 1 : 4 * CONSUMERS);
+    }
+    for (int i = 14; i < 16; i++) {
+        barrier_init(BARRIER(e, i), 1);
     }
 #if SCORE_OPTIONS
-    for (int i = 10; i < 12; i++) {
+    for (int i = 12; i < 14; i++) {
         barrier_init(BARRIER(e, i), 16 * CONSUMERS); /* four work-items of each consumers' warp */
     }
 #endif
@@ -28,15 +37,26 @@ FN void barriers_begin(const engine *e)
 /* Fits: the host half declines problems with more. */
 FN int team_count(const launch_args *a) { return a->q_blocks * a->heads_q * a->batches; }
 
-/* The descriptors lie in the workspace of the call, at multiples of 128 bytes. */
+/* At a multiple of 128 bytes in the workspace: how many tiles were drawn beyond the first of each group, below the number of
+ * the call. */
+FN ulong drawn_place(__global float *workspace, const launch_args *a)
+{
+    return ((ulong)(size_t)(workspace + a->workspace) + 127) & ~(ulong)127;
+}
+/* Behind it the descriptors, four a group. All groups' are the same, but so none waits for another. */
 FN ulong map_place(__global float *workspace, const launch_args *a, int which)
 {
-    return (((ulong)(size_t)(workspace + a->workspace) + 127) & ~(ulong)127) + (ulong)(which * 128);
+    return drawn_place(workspace, a) + (ulong)(128 + ((int)get_group_id(0) * 4 + which) * 128);
 }
-/* Behind them, how many tiles were drawn beyond the first of each group. */
-FN __global volatile int *drawn_place(__global float *workspace, const launch_args *a)
+
+/* The workspace is as the caller left it: whoever comes first puts the number of the call there, of which no other call near
+ * has the lower half. By each group before it draws. */
+FN void drawn_begin(__global float *workspace, const launch_args *a)
 {
-    return (__global volatile int *)(size_t)map_place(workspace, a, 3);
+    const ulong place = drawn_place(workspace, a), fresh = (ulong)a->call_number << 32, found = ptx_load_word_pair(place);
+    if (found >> 32 != fresh >> 32) {
+        ptx_swap_if(place, found, fresh);
+    }
 }
 FN int is_aligned(__global const void *data, const tensor_view view)
 {
@@ -66,7 +86,7 @@ FN void load_rows(const nv_source *s, uint to, uint full, int row0, int rows, in
         }
         return;
     }
-    for (int i = item; i < rows * panels * 8; i += 128) {
+    for (int i = item; i < rows * panels * 8; i += LOADING) {
         const int row = i / 8 % rows, piece = i % 8, col = i / (8 * rows) * 64 + piece * 8;
         uint4 x = (uint4)(0u);
         if (row0 + row < s->row_end && col < width) {
@@ -77,18 +97,18 @@ FN void load_rows(const nv_source *s, uint to, uint full, int row0, int rows, in
         ptx_store(to + (uint)(i / 8 * 128 + ((piece ^ (row & 7)) * 16)), x);
     }
     PUBLISH_STORES();
-    named_wait(LOADERS, 128);
+    named_wait(LOADERS, LOADING);
     if (item == 0) {
         barrier_arrive(full);
     }
 }
 
 FN void source_set(nv_source *s, const launch_args *a, const tile *t, __global const void *data, const tensor_view view,
-                   int head, long start, int rows)
+                   int head, long start, int rows, int alone)
 {
     s->data = (__global const ushort *)data + view.base + t->batch * view.batch + head * view.head + start * view.seq;
     s->row_step = view.seq;
-    s->mapped = is_aligned(data, view);
+    s->mapped = alone || is_aligned(data, view);
     s->seq = (int)start;
     s->head = head;
     s->batch = a->starts_type ? 0 : t->batch;
@@ -96,15 +116,13 @@ FN void source_set(nv_source *s, const launch_args *a, const tile *t, __global c
 }
 
 /* Tile number `tiles` of this group, told to the consumers: the first by the group's number, the others as groups become free.
- * Where the diagonal makes some tiles longer than others, a fixed deal would leave groups idle at the end. */
+ * Where the diagonal makes some tiles longer than others, a fixed deal would leave groups idle at the end. By one work-item. */
 FN void draw_tile(const engine *e, const launch_args *a, const option_data *b, int tiles, __global float *workspace)
 {
     __local shared_tile *place = TILE(e, tiles);
     tile t;
-    if (get_local_id(0) != 0) {
-        return;
-    }
-    const int team = tiles == 0 ? (int)get_group_id(0) : (int)get_num_groups(0) + atomic_inc(drawn_place(workspace, a));
+    const int team =
+        tiles == 0 ? (int)get_group_id(0) : (int)get_num_groups(0) + (int)(uint)ptx_count(drawn_place(workspace, a));
     if (team >= team_count(a)) {
         place->kind = TILE_NONE;
     } else if (!tile_decode(&t, a, b, team)) {
@@ -128,69 +146,77 @@ FN void note_block(const engine *e, const tile *t, int slot, int key0, int next)
 #endif
 }
 
-/* Loads a tile and draws the next, which takes a while, when both slots are under way. `block` counts the blocks of all tiles,
- * as the consumers do. */
-FN void load_tile(const engine *e, const launch_args *a, const option_data *b, const tile *t, int tiles, int *block,
-                  const nv_source *q, const nv_source *k, const nv_source *v, __global float *workspace)
+/* The buffers, and where the descriptors of Q, K and V are. */
+typedef struct {
+    __global const void *q, *k, *v;
+    ulong maps;
+} nv_inputs;
+
+/* Draws tile after tile, each as soon as the loader begins with the one before. */
+FN void draw(const engine *e, const launch_args *a, const option_data *b, __global float *workspace)
+{
+    for (int tiles = 0;; tiles++) {
+        barrier_wait(TILE_WANTED(e), tiles);
+        draw_tile(e, a, b, tiles + 1, workspace);
+        barrier_arrive(TILE_DRAWN(e));
+        if (TILE(e, tiles + 1)->kind == TILE_NONE) {
+            return;
+        }
+    }
+}
+
+/* Q of tile number `tiles`, as soon as its place is free. Where there is nothing to load, the consumers want to know the tile,
+ * or that there is none. */
+FN void load_q(const engine *e, const launch_args *a, const nv_inputs *in, int tiles, int alone)
+{
+    barrier_wait(Q_EMPTY(e, tiles), Q_TURN(tiles) + 1);
+    if (!alone) {
+        named_wait(LOADERS, LOADING);
+    }
+    if (TILE(e, tiles)->kind == TILE_SEES) {
+        const tile t = TILE(e, tiles)->t;
+        nv_source q;
+        q.map = in->maps;
+        source_set(&q, a, &t, in->q, a->q, t.head0, t.q_start, t.rows, alone);
+        load_rows(&q, Q_PLACE(e, tiles), Q_FULL(e, tiles), t.row0, BLOCK_M, HEAD_DIM);
+    } else if (get_local_id(0) == 0) {
+        barrier_arrive(Q_FULL(e, tiles));
+    }
+}
+
+/* Tile number `tiles` is known from here on, and its Q on the way if it has a place of its own. */
+FN void next_tile(const engine *e, const launch_args *a, const nv_inputs *in, int tiles, int alone)
+{
+    barrier_wait(TILE_DRAWN(e), tiles - 1);
+    if (Q_PLACES == 2) {
+        load_q(e, a, in, tiles, alone);
+    }
+}
+
+/* Loads K and V of a tile, and turns to the next tile when both slots are under way. `block` counts the blocks of all tiles, as
+ * the consumers do. */
+FN void load_tile(const engine *e, const launch_args *a, const nv_inputs *in, const tile *t, int tiles, int *block, int alone)
 {
     int ahead = 0, next;
-    load_rows(q, Q_PLACE(e), Q_FULL(e), t->row0, BLOCK_M, HEAD_DIM);
+    nv_source k, v;
+    k.map = in->maps + 128;
+    v.map = in->maps + 256;
+    source_set(&k, a, t, in->k, a->k, t->kv_head, t->kv_start, t->kv_length, alone);
+    source_set(&v, a, t, in->v, a->v, t->kv_head, t->kv_start, t->kv_length, alone);
     for (int key0 = tile_first_block(t); key0 < t->key_end; key0 = next, ++*block) {
         const int slot = *block & 1, turn = (*block >> 1) + 1;
         next = tile_next_block(t, key0);
         barrier_wait(K_EMPTY(e, slot), turn);
         note_block(e, t, slot, key0, next);
-        load_rows(k, K_PLACE(e) + (uint)(slot * K_SIZE), K_FULL(e, slot), key0, BLOCK_N, HEAD_DIM);
+        load_rows(&k, K_PLACE(e) + (uint)(slot * K_SIZE), K_FULL(e, slot), key0, BLOCK_N, HEAD_DIM);
         barrier_wait(V_EMPTY(e, slot), turn);
-        load_rows(v, V_PLACE(e) + (uint)(slot * V_SIZE), V_FULL(e, slot), key0, BLOCK_N, HEAD_DIM_V);
+        load_rows(&v, V_PLACE(e) + (uint)(slot * V_SIZE), V_FULL(e, slot), key0, BLOCK_N, HEAD_DIM_V);
         if (++ahead == 2) {
-            draw_tile(e, a, b, tiles + 1, workspace);
+            next_tile(e, a, in, tiles + 1, alone);
         }
     }
     if (ahead < 2) {
-        draw_tile(e, a, b, tiles + 1, workspace);
-    }
-}
-
-FN void load(const engine *e, const launch_args *a, const option_data *b, __global const void *q_data,
-             __global const void *k_data, __global const void *v_data, __global float *workspace)
-{
-    nv_source q, k, v;
-    int block = 0;
-    /* With every tensor mapped one work-item is enough. */
-    const int alone = is_aligned(q_data, a->q) && is_aligned(k_data, a->k) && is_aligned(v_data, a->v);
-    if (alone && get_local_id(0) != 0) {
-        return;
-    }
-    q.map = map_place(workspace, a, 0);
-    k.map = map_place(workspace, a, 1);
-    v.map = map_place(workspace, a, 2);
-    tensor_map_acquire(q.map);
-    tensor_map_acquire(k.map);
-    tensor_map_acquire(v.map);
-    draw_tile(e, a, b, 0, workspace);
-    for (int tiles = 0;; tiles++) {
-        barrier_wait(Q_EMPTY(e), tiles + 1);
-        if (!alone) {
-            named_wait(LOADERS, 128);
-        }
-        const int kind = TILE(e, tiles)->kind;
-        if (kind == TILE_SEES) {
-            const tile t = TILE(e, tiles)->t;
-            source_set(&q, a, &t, q_data, a->q, t.head0, t.q_start, t.rows);
-            source_set(&k, a, &t, k_data, a->k, t.kv_head, t.kv_start, t.kv_length);
-            source_set(&v, a, &t, v_data, a->v, t.kv_head, t.kv_start, t.kv_length);
-            load_tile(e, a, b, &t, tiles, &block, &q, &k, &v, workspace);
-            continue;
-        }
-        /* Nothing to load, but the consumers want to know the tile, or that there is none. */
-        if (get_local_id(0) == 0) {
-            barrier_arrive(Q_FULL(e));
-        }
-        if (kind == TILE_NONE) {
-            break;
-        }
-        draw_tile(e, a, b, tiles + 1, workspace);
+        next_tile(e, a, in, tiles + 1, alone);
     }
 }
 
@@ -227,27 +253,90 @@ FN void map_build(uint map, __global const void *data, const tensor_view view, i
     MAP_SET(map, "fill_mode.shared::cta.b1024.b32 [%0], 0");
 }
 
-/* Three groups of one warp: the descriptors of Q, K and V, and no tile drawn. */
-__kernel __attribute__((reqd_work_group_size(32, 1, 1))) void maps(KERNEL_PARAMETERS)
+/* The descriptor of Q, K, V or O, number `which`, by a warp, in the workspace. `scratch` is local memory of its own, 128 bytes.
+ */
+FN void map_write(const launch_args *a, int which, __global const void *q_data, __global const void *k_data,
+                  __global const void *v_data, __global const void *o_data, uint scratch, ulong to)
 {
-    __local uint4 words[16];
-    const int which = (int)get_group_id(0), item = (int)get_local_id(0), batches = args.starts_type ? 1 : args.batches;
-    const uint map = (local_address(words) + 127u) & ~127u;
-    __local uint *own = (__local uint *)words + (map - local_address(words)) / 4;
-    own[item] = 0;
-    barrier(CLK_LOCAL_MEM_FENCE);
+    const int item = (int)get_local_id(0) % 32, batches = a->starts_type ? 1 : a->batches;
+    ptx_store_word(scratch + (uint)(item * 4), 0);
+    PTX_WARP_TOGETHER();
     if (item == 0) {
-        *drawn_place(workspace, &args) = 0;
-        const long rows_q = args.starts_type ? args.total_q : args.seq_q;
-        const long rows_kv = args.starts_type ? args.total_kv : args.seq_kv;
+        const long rows_q = a->starts_type ? a->total_q : a->seq_q, rows_kv = a->starts_type ? a->total_kv : a->seq_kv;
         if (which == 0) {
-            map_build(map, q_data, args.q, HEAD_DIM, rows_q, args.heads_q, batches, BLOCK_M);
+            map_build(scratch, q_data, a->q, HEAD_DIM, rows_q, a->heads_q, batches, BLOCK_M);
         } else if (which == 1) {
-            map_build(map, k_data, args.k, HEAD_DIM, rows_kv, args.heads_kv, batches, BLOCK_N);
+            map_build(scratch, k_data, a->k, HEAD_DIM, rows_kv, a->heads_kv, batches, BLOCK_N);
+        } else if (which == 2) {
+            map_build(scratch, v_data, a->v, HEAD_DIM_V, rows_kv, a->heads_kv, batches, BLOCK_N);
         } else {
-            map_build(map, v_data, args.v, HEAD_DIM_V, rows_kv, args.heads_kv, batches, BLOCK_N);
+            map_build(scratch, o_data, a->o, HEAD_DIM_V, rows_q, a->heads_q, batches, 64);
         }
     }
-    barrier(CLK_LOCAL_MEM_FENCE);
-    tensor_map_store(map_place(workspace, &args, which), map);
+    PTX_WARP_TOGETHER();
+    tensor_map_store(to, scratch);
+}
+
+/* What comes before the first load, a warp each: the descriptors, the first tile, the barriers. */
+FN void load_begin(const engine *e, const launch_args *a, const option_data *b, __global const void *q_data,
+                   __global const void *k_data, __global const void *v_data, __global const void *o_data,
+                   __global float *workspace)
+{
+    const int item = (int)get_local_id(0), warp = item / 32;
+    if (warp < 3 + STAGES_O) {
+        map_write(a, warp, q_data, k_data, v_data, o_data, K_PLACE(e) + (uint)(warp * 128), map_place(workspace, a, warp));
+        PUBLISH_STORES(); /* the accelerator will write where it lay */
+    } else if (item == 128) {
+        drawn_begin(workspace, a);
+        draw_tile(e, a, b, 0, workspace);
+    } else if (item == 192) {
+        barriers_begin(e);
+    }
+}
+
+/* A constant `alone`: every tensor is mapped, and one work-item loads. */
+FN void load_tiles(const engine *e, const launch_args *a, const nv_inputs *in, int alone)
+{
+    int block = 0;
+    tensor_map_acquire(in->maps);
+    if (Q_PLACES == 2) {
+        load_q(e, a, in, 0, alone);
+    }
+    tensor_map_acquire(in->maps + 128);
+    tensor_map_acquire(in->maps + 256);
+    for (int tiles = 0;; tiles++) {
+        if (Q_PLACES == 1) {
+            load_q(e, a, in, tiles, alone);
+        }
+        const int kind = TILE(e, tiles)->kind;
+        if (kind == TILE_NONE) {
+            break;
+        }
+        if (get_local_id(0) == 0) {
+            barrier_arrive(TILE_WANTED(e));
+        }
+        if (kind == TILE_SEES) {
+            const tile t = TILE(e, tiles)->t;
+            load_tile(e, a, in, &t, tiles, &block, alone);
+        } else {
+            next_tile(e, a, in, tiles + 1, alone);
+        }
+    }
+}
+
+FN void load(const engine *e, const launch_args *a, const option_data *b, __global const void *q_data,
+             __global const void *k_data, __global const void *v_data, __global float *workspace)
+{
+    const nv_inputs in = {q_data, k_data, v_data, map_place(workspace, a, 0)};
+    if (get_local_id(0) == LOADING) {
+        draw(e, a, b, workspace);
+    }
+    /* With every tensor mapped one work-item is enough, and a text without what else there is needs fewer registers. */
+    if (is_aligned(q_data, a->q) && is_aligned(k_data, a->k) && is_aligned(v_data, a->v)) {
+        if (get_local_id(0) == 0) {
+            load_tiles(e, a, &in, 1);
+        }
+    } else if (get_local_id(0) < LOADING) {
+        load_tiles(e, a, &in, 0);
+    }
 }

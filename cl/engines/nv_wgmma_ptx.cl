@@ -132,7 +132,20 @@ FN void tensor_copy(uint to, ulong map, int col, int row, int head, int batch, u
                      : "r"(to), "l"(map), "r"(col), "r"(row), "r"(head), "r"(batch), "r"(arrived)
                      : "memory");
 }
-/* A descriptor that another kernel wrote. */
+/* The other way, where c is not 0. These copies of a work-item are told apart by groups, as in PTX_COPY_WAIT. */
+FN void tensor_store_when(int c, ulong map, uint from, int col, int row, int head, int batch)
+{
+    __asm__ volatile("//@{ .reg .pred p; setp.ne.s32 p, %0, 0; @p cp.async.bulk.tensor.4d.global.shared::cta.tile.bulk_group "
+                     "[%1, {%3, %4, %5, %6}], [%2]; }"
+                     :
+                     : "r"(c), "l"(map), "r"(from), "r"(col), "r"(row), "r"(head), "r"(batch)
+                     : "memory");
+}
+#define TENSOR_STORE_COMMIT() __asm__ volatile("//@cp.async.bulk.commit_group;" : : : "memory")
+/* Until local memory has been read, and until all is written. */
+#define TENSOR_STORE_READ() __asm__ volatile("//@cp.async.bulk.wait_group.read 0;" : : : "memory")
+#define TENSOR_STORE_WAIT() __asm__ volatile("//@cp.async.bulk.wait_group 0;" : : : "memory")
+/* A descriptor that ordinary instructions wrote. */
 FN void tensor_map_acquire(ulong map)
 {
     __asm__ volatile("//@fence.proxy.tensormap::generic.acquire.gpu [%0], 128;" : : "l"(map) : "memory");

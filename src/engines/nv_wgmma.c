@@ -19,9 +19,11 @@ enum {
     MAX_TILES = 1 << 30,
     MIN_ROWS = 64,             /* queries of one head; fewer are nv_mma's */
     ALIGNMENT = 1024,          /* of the panels in local memory */
-    BARRIERS_SIZE = 128 + 384, /* and three tiles */
+    BARRIERS_SIZE = 128 + 512, /* and four tiles */
     MAP_SIZE = 128,
-    SPREAD = 32 << 20, /* half of the second-level cache */
+    MAPS = 4,          /* of a group: Q, K, V and O */
+    SPREAD = 16 << 20, /* a quarter of the second-level cache: Q and O pass through it too */
+    MERGED_TURNS = 2,  /* the last heads, on which the balance hangs, take a longer turn */
 };
 
 static int padded(int64_t head_dim) { return (int)((head_dim + 15) / 16 * 16); }
@@ -34,12 +36,13 @@ static int bias_width(const clattn_problem *problem)
 }
 
 /* The twin of LOCAL_SIZE in cl/engines/nv_wgmma.cl. */
-static size_t local_bytes(const clattn_problem *problem, const struct shape *s)
+static size_t local_bytes(const clattn_problem *problem, const struct shape *s, int q_places)
 {
     const int qk = panels(problem->head_dim_qk), v = panels(problem->head_dim_v);
     const int unseen = 2 * s->consumers * 64, bias = 64 * s->consumers * (s->block_n + 8) * bias_width(problem);
     const int options = cla_problem_alters_scores(problem) ? unseen + bias : 0;
-    return (size_t)(ALIGNMENT + 64 * s->consumers * 128 * qk + 2 * s->block_n * 128 * (qk + v) + BARRIERS_SIZE + options);
+    return (size_t)(ALIGNMENT + q_places * 64 * s->consumers * 128 * qk + 2 * s->block_n * 128 * (qk + v) + BARRIERS_SIZE +
+                    options);
 }
 
 static int registers(const clattn_problem *problem, const struct shape *s)
@@ -54,25 +57,6 @@ static int max_registers(const clattn_problem *problem, const struct shape *s)
     return (s->consumers == 2 ? 200 : 128) - options;
 }
 
-static size_t configs(const struct facts *facts, const clattn_problem *problem, struct config list[CLA_MAX_CONFIGS])
-{
-    size_t count = 0;
-    for (size_t i = 0; i < sizeof shapes / sizeof *shapes && count < CLA_MAX_CONFIGS; i++) {
-        const struct shape *const s = &shapes[i];
-        const struct config config = {.engine = &cla_engine_nv_wgmma,
-                                      .block_m = 64 * s->consumers,
-                                      .block_n = s->block_n,
-                                      .work_group = 128 * (s->consumers + 1),
-                                      .team = 128 * (s->consumers + 1),
-                                      .local_bytes = local_bytes(problem, s),
-                                      .spread = SPREAD,
-                                      .resident = (int)facts->compute_units};
-        if (registers(problem, s) <= max_registers(problem, s) && config.local_bytes <= facts->local_mem_static)
-            list[count++] = config;
-    }
-    return count;
-}
-
 /* What the accelerator takes: rows in one piece, every step a positive multiple of 16 bytes below 2^40. */
 static bool is_mappable(const clattn_problem *problem, int64_t heads, int64_t rows, const clattn_tensor *tensor)
 {
@@ -83,6 +67,35 @@ static bool is_mappable(const clattn_problem *problem, int64_t heads, int64_t ro
         if (sizes[i] > 1 && (strides[i] <= 0 || strides[i] % 8 != 0 || strides[i] >= limit))
             return false;
     return tensor->stride_dim == 1;
+}
+
+/* Whether O can leave through a place of Q in local memory. */
+static bool stages_output(const clattn_problem *problem)
+{
+    const int64_t rows = problem->packed.starts ? problem->packed.total_q : problem->seq_q;
+    return problem->o.type == problem->q.type && panels(problem->head_dim_v) <= panels(problem->head_dim_qk) &&
+           is_mappable(problem, problem->heads_q, rows, &problem->o);
+}
+
+static size_t configs(const struct facts *facts, const clattn_problem *problem, struct config list[CLA_MAX_CONFIGS])
+{
+    size_t count = 0;
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes && count < CLA_MAX_CONFIGS; i++) {
+        const struct shape *const s = &shapes[i];
+        const int q_places = stages_output(problem) && local_bytes(problem, s, 2) <= facts->local_mem_static ? 2 : 1;
+        const struct config config = {.engine = &cla_engine_nv_wgmma,
+                                      .block_m = 64 * s->consumers,
+                                      .block_n = s->block_n,
+                                      .work_group = 128 * (s->consumers + 1),
+                                      .team = 128 * (s->consumers + 1),
+                                      .local_bytes = local_bytes(problem, s, q_places),
+                                      .q_places = q_places,
+                                      .spread = SPREAD,
+                                      .resident = facts->compute_units > 0 ? (int)facts->compute_units : 1};
+        if (registers(problem, s) <= max_registers(problem, s) && config.local_bytes <= facts->local_mem_static)
+            list[count++] = config;
+    }
+    return count;
 }
 
 static bool serves(const struct facts *facts, const clattn_problem *problem, char *why, size_t why_size)
@@ -121,28 +134,29 @@ static void defines(const struct facts *facts, const clattn_problem *problem, co
     cla_text_add(out, "#define LOADER_REGISTERS %d\n#define LOCAL_BYTES %zu\n", consumers == 2 ? 40 : 32, config->local_bytes);
     cla_text_add(out, "#define O_REGISTERS %d\n#define O_WIDTH %d\n", padded(problem->head_dim_v) / 2,
                  padded(problem->head_dim_v));
-    cla_text_add(out, "#define S_REGISTERS %d\n", config->block_n / 2);
+    cla_text_add(out, "#define S_REGISTERS %d\n#define MERGED_TURNS %d\n", config->block_n / 2, MERGED_TURNS);
+    cla_text_add(out, "#define Q_PLACES %d\n#define STAGES_O %d\n", config->q_places, config->q_places == 2);
+    /* A warp-group may have blocks of keys that none of its rows sees, where a tile's rows reach over several. */
+    cla_text_add(out, "#define SKIPS_BLOCKS %d\n", config->block_n < config->block_m && !cla_problem_alters_scores(problem));
 }
 
 static size_t launches(const struct config *config, const struct launch_args *args, struct launch list[CLA_MAX_LAUNCHES])
 {
     const size_t heads = (size_t)args->heads_q * (size_t)args->batches;
-    const size_t teams = (size_t)args->q_blocks * heads, resident = config->resident > 0 ? (size_t)config->resident : teams;
-    const struct launch maps = {"maps", 3, 32};
+    const size_t teams = (size_t)args->q_blocks * heads, resident = (size_t)config->resident;
     const struct launch attention = {"attention", teams < resident ? teams : resident, (size_t)config->work_group};
     size_t count = 0;
-    list[count++] = maps;
     if (config->classify_group)
         list[count++] = cla_classify_launch(config, args);
     list[count++] = attention;
     return count;
 }
 
-/* The descriptors, at a multiple of their size, and a counter. */
+/* At a multiple of their size a counter, and the descriptors of each group. */
 static size_t workspace(const clattn_problem *problem, const struct config *config)
 {
-    (void)problem, (void)config;
-    return 5 * MAP_SIZE;
+    (void)problem;
+    return (size_t)(2 + MAPS * config->resident) * MAP_SIZE;
 }
 
 const struct engine cla_engine_nv_wgmma = {
@@ -153,6 +167,7 @@ const struct engine cla_engine_nv_wgmma = {
     .vendor = true,
     .visits_classes = true,
     .rounds_weights = true,
+    .numbers_calls = true,
     .serves = serves,
     .configs = configs,
     .defines = defines,

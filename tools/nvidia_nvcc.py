@@ -69,7 +69,7 @@ D void vstore_half_rte(float x, size_t i, half *p) { ushort y; asm("cvt.rn.f16.f
 # The front end of driver 580, which is CUDA 13.0's.
 PACKAGES = ["nvidia-cuda-nvcc==13.0.88", "nvidia-nvvm==13.0.88", "nvidia-cuda-crt==13.0.88", "nvidia-cuda-runtime==13.0.88",
             "nvidia-cuda-nvdisasm==13.2.51"]
-# The aim is none; nv_mma and nv_tf32x3 have up to 0.6% (docs/engines.md).
+# The aim is none; nv_mma and nv_tf32x3 have up to 0.8% (docs/engines.md).
 MAX_SPILLS = 0.02
 PROGRAMS = ("nvcc", "ptxas", "nvdisasm")
 FUNCTION = "#define FN static __device__ __forceinline__"

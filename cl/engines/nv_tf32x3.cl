@@ -6,14 +6,17 @@
  *
  *        x y = big(x) big(y) + big(x) rest(y) + rest(x) big(y) + about 2^-24 |x y|
  *
- * Rounded, not cut: the rests then have either sign, and what is left out of many products cancels. For the same reason a sum
- * is CHAIN products long, and additions join the pieces: a tensor core cuts its sums towards 0 where a multiply-add rounds
- * (over 4096 keys in one sum, ten times the error of plain fp32).
+ * Rounded, not cut: the rests then have either sign, and what is left out of many products cancels. Of a few it does not, and
+ * is as large as the roundings of plain fp32: there S has the fourth product too.
+ *
+ * A tensor core cuts its sums towards 0 where a multiply-add rounds (over 4096 keys in one sum, ten times the error of plain
+ * fp32). So of S it adds eight products, of O those of a block of keys, and additions join the pieces.
  */
 typedef struct {
     uint big[4], rest[4];
 } operand;
-#define CHAIN 2
+/* Of so few, those of the rests count. */
+#define FEW_PRODUCTS (HEAD_DIM <= 16)
 
 /* A number past 3.402e38 becomes infinite, and its rest NaN. */
 FN void operand_set(operand *y, int i, uint x)
@@ -66,26 +69,25 @@ FN void product_qk(engine *e, uint from)
         UNROLL for (int d = 0; d < DIM / 8; d++)
         {
             operand a[M_TILES], b;
-            if (d % CHAIN == 0) {
-                piece_clear(p.large);
-            }
+            piece_clear(p.large);
             UNROLL for (int m = 0; m < M_TILES; m++)
             {
                 load_operand(&a[m], e->q_at + (uint)j * e->zero + m * 16 * QK_STRIDE + d * 32);
             }
             load_operand(&b, from + j * 8 * QK_STRIDE + d * 32);
             /* Products into one sum wait for each other: others lie between. */
+            if (FEW_PRODUCTS) {
+                multiply(p.small, a, 1, &b, 1);
+            }
             multiply(p.small, a, 1, &b, 0);
             multiply(p.large, a, 0, &b, 0);
             multiply(p.small, a, 0, &b, 1);
-            if (d % CHAIN == CHAIN - 1 || d == DIM / 8 - 1) {
-                UNROLL for (int m = 0; m < M_TILES; m++)
+            UNROLL for (int m = 0; m < M_TILES; m++)
+            {
+                UNROLL for (int i = 0; i < 8; i++)
                 {
-                    UNROLL for (int i = 0; i < 8; i++)
-                    {
-                        const float x = p.large[m][i / 4][i % 4];
-                        e->s[m][j + i / 4][i % 4] = d < CHAIN ? x : e->s[m][j + i / 4][i % 4] + x;
-                    }
+                    const float x = p.large[m][i / 4][i % 4];
+                    e->s[m][j + i / 4][i % 4] = d == 0 ? x : e->s[m][j + i / 4][i % 4] + x;
                 }
             }
         }

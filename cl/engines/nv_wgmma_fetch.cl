@@ -65,14 +65,12 @@ FN void fetch_bias(const engine *e, const tile *t, const launch_args *a, const o
     _Pragma("unroll 4") for (int i = lane; i < 16 * BLOCK_N; i += 32)
     {
         const int row = row0 + i / BLOCK_N, col = i % BLOCK_N, there = key0 + col < a->bias_columns;
-        const long from = option_row(t, &a->bias, row) + (key0 + (there ? col : 0)) * a->bias.dim;
+        const long from = option_row(t, &a->bias, row) + (key0 + col) * a->bias.dim;
         const uint at = BIAS_PLACE(e) + (uint)(row * BIAS_STRIDE + col * BIAS_WIDTH);
 #if BIAS_TYPE == FP32
-        const uint x = ((__global const uint *)b->bias)[from];
-        ptx_store_word(at, there ? x : 0xFF800000u);
+        ptx_store_word(at, there ? ((__global const uint *)b->bias)[from] : 0xFF800000u);
 #else
-        const uint x = ((__global const ushort *)b->bias)[from];
-        ptx_store_half(at, there ? x : BIAS_TYPE == FP16 ? 0xFC00u : 0xFF80u);
+        ptx_store_half(at, there ? ((__global const ushort *)b->bias)[from] : BIAS_TYPE == FP16 ? 0xFC00u : 0xFF80u);
 #endif
     }
 }

@@ -65,7 +65,6 @@
 #define BIAS_WIDTH (BIAS_TYPE == 0 ? 0 : BIAS_TYPE == FP32 ? 4 : 2)
 #define BIAS_STRIDE ((BLOCK_N + 8) * BIAS_WIDTH)
 #define BIAS_SIZE (BLOCK_M * BIAS_STRIDE)
-#define MASK_PIECES ((BLOCK_N + 31) / 32) /* of eight keys, that a work-item reads of a row */
 #define NV_LATE_OPTIONS
 #define NV_MAY_BE_LATE(e) ((e)->plain)
 #else
@@ -123,9 +122,10 @@ typedef struct {
     int turn;
     int hides; /* an option can hide a key from every row */
 #ifdef NV_PAIRS
-    int plain;        /* no option changes a score that it does not hide */
-    int takes_pieces; /* the mask of the block was read in pieces */
-    uint pieces[S_ROWS][2 * MASK_PIECES], kept[S_ROWS], hidden;
+    int plain;                                 /* no option changes a score that it does not hide */
+    int takes_pieces;                          /* the mask of the block was read in pieces */
+    uint2 pieces[S_ROWS][(BLOCK_N + 31) / 32]; /* MASK_PIECES */
+    uint kept[S_ROWS], hidden;
 #endif
 #if K_TYPE == FP32
     uint zero; /* 0, and the assembler does not know */

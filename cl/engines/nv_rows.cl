@@ -20,23 +20,6 @@ FN void engine_fold_sum(engine *e, elem *x)
     }
 }
 
-#if SCORE_OPTIONS
-/* Whether the steps of mask or bias, of `size` bytes an element, and where it begins are multiples of so many bytes, and all of
- * the block's columns are there. Numbers of the call. */
-FN int option_is_whole(const tensor_view *v, __global const void *data, int size, int bytes, int key0, int columns)
-{
-    const size_t steps = (size_t)(v->base | v->batch | v->head | v->seq) * size;
-    return v->dim == 1 && (((size_t)data | steps) & (bytes - 1)) == 0 && key0 + BLOCK_N <= columns;
-}
-
-/* A bit each of four bytes, whether it is not 0. */
-FN uint byte_bits(uint x)
-{
-    const uint high = (((x & 0x7F7F7F7Fu) + 0x7F7F7F7Fu) | x) & 0x80808080u;
-    return high * 0x00204081u >> 28;
-}
-#endif
-
 /* S stays as the product left it, and the factor goes into the exponent: one multiplication a score less. Not with a factor
  * that is not positive (the maximum would be another) or over 1 (the largest number times it would be infinite). With options
  * the scores are in base two before softmax sees them. */

@@ -7,7 +7,6 @@
 #define UNSEEN_FULL(e, slot) BARRIER(e, 12 + (slot))
 /* Words of a slot, four a warp: bit c of word i is key ENGINE_S_COL(c) of work-item i. */
 #define UNSEEN(e, slot) ((e)->unseen + (slot)*CONSUMERS * 16)
-#define KEY_BITS ((1u << (S_COLS - 1)) * 2u - 1u)
 
 /* Tells the others which keys of a block are hidden from all rows here. Returns whether there is one. */
 FN int publish_unseen(const engine *e, int slot, int hides)

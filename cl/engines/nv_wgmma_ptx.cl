@@ -142,9 +142,8 @@ FN void tensor_store_when(int c, ulong map, uint from, int col, int row, int hea
                      : "memory");
 }
 #define TENSOR_STORE_COMMIT() __asm__ volatile("//@cp.async.bulk.commit_group;" : : : "memory")
-/* Until local memory has been read, and until all is written. */
+/* Until local memory has been read. The end of the kernel waits for the rest. */
 #define TENSOR_STORE_READ() __asm__ volatile("//@cp.async.bulk.wait_group.read 0;" : : : "memory")
-#define TENSOR_STORE_WAIT() __asm__ volatile("//@cp.async.bulk.wait_group 0;" : : : "memory")
 /* A descriptor that ordinary instructions wrote. */
 FN void tensor_map_acquire(ulong map)
 {

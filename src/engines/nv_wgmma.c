@@ -57,14 +57,15 @@ static int max_registers(const clattn_problem *problem, const struct shape *s)
     return (s->consumers == 2 ? 200 : 128) - options;
 }
 
-/* What the accelerator takes: rows in one piece, every step a positive multiple of 16 bytes below 2^40. */
+/* What the accelerator takes: numbers of rows that an int holds, rows in one piece, every step a positive multiple of 16 bytes
+ * below 2^40. */
 static bool is_mappable(const clattn_problem *problem, int64_t heads, int64_t rows, const clattn_tensor *tensor)
 {
     const int64_t limit = (int64_t)1 << 39;
     const int64_t strides[] = {tensor->stride_seq, tensor->stride_head, tensor->stride_batch};
     const int64_t sizes[] = {rows, heads, problem->packed.starts ? 1 : problem->batch};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        if (sizes[i] > 1 && (strides[i] <= 0 || strides[i] % 8 != 0 || strides[i] >= limit))
+        if (sizes[i] > INT32_MAX || (sizes[i] > 1 && (strides[i] <= 0 || strides[i] % 8 != 0 || strides[i] >= limit)))
             return false;
     return tensor->stride_dim == 1;
 }
@@ -116,7 +117,9 @@ static bool serves(const struct facts *facts, const clattn_problem *problem, cha
     if (!is_mappable(problem, problem->heads_q, rows_q, &problem->q) ||
         !is_mappable(problem, problem->heads_kv, rows_kv, &problem->k) ||
         !is_mappable(problem, problem->heads_kv, rows_kv, &problem->v))
-        return cla_decline(why, why_size, "needs rows in one piece and strides that are positive multiples of 16 bytes");
+        return cla_decline(
+            why, why_size,
+            "needs fewer than 2^31 rows, each in one piece, and strides that are positive multiples of 16 bytes");
     if ((problem->seq_q / MIN_ROWS + 1) * problem->heads_q > MAX_TILES / (problem->batch > 0 ? problem->batch : 1))
         return cla_decline(why, why_size, "more than %d tiles", MAX_TILES);
     if (configs(facts, problem, list) == 0)

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How nv_mma and nv_wgmma have the mask and the bias of a block at hand, for cl/score_pairs.cl: the mask as a bit a column in
+ * registers, the bias of the warp's rows in local memory, of the type BIAS_TYPE that it has in the call's buffer. Where they
+ * lie there and when they are fetched is the engines' own. Included by these two, where SCORE_OPTIONS.
+ */
+#define ENGINE_KEPT(e, r) (e)->kept[r]
+#define ENGINE_BIAS(e, r, c, x) nv_bias(e, r, c, x)
+#define ENGINE_HIDDEN(e, r, bits) (e)->hidden = (r) == 0 ? (bits) : (e)->hidden & (bits)
+/* Of this work-item's columns of a block, a bit each. */
+#define KEY_BITS ((1u << (S_COLS - 1)) * 2u - 1u)
+#define MASK_PIECES ((BLOCK_N + 31) / 32) /* of eight keys, that a work-item reads of a row */
+
+/* Two neighbouring biases in local memory. */
+FN void bias_pair(uint at, float *x)
+{
+#if BIAS_TYPE == FP32
+    x[0] = as_float(ptx_load(at));
+    x[1] = as_float(ptx_load(at + 4));
+#elif BIAS_TYPE == BF16
+    const uint word = ptx_load(at);
+    x[0] = as_float(word << 16);
+    x[1] = as_float(word & 0xFFFF0000u);
+#else
+    ptx_unpack_fp16(ptx_load(at), x);
+#endif
+}
+
+/* Whether the steps of mask or bias, of `size` bytes an element, and where it begins are multiples of so many bytes, and all of
+ * the block's columns are there. Numbers of the call. */
+FN int option_is_whole(const tensor_view *v, __global const void *data, int size, int bytes, int key0, int columns)
+{
+    const size_t steps = (size_t)(v->base | v->batch | v->head | v->seq) * size;
+    return v->dim == 1 && (((size_t)data | steps) & (bytes - 1)) == 0 && key0 + BLOCK_N <= columns;
+}
+
+/* A bit each of four bytes, whether it is not 0. */
+FN uint byte_bits(uint x)
+{
+    const uint high = (((x & 0x7F7F7F7Fu) + 0x7F7F7F7Fu) | x) & 0x80808080u;
+    return high * 0x00204081u >> 28;
+}
+
+/* Element offset of key 0 in the mask or bias of a row of the tile; rows past the last have the last one's. */
+FN long option_row(const tile *t, const tensor_view *v, int in_tile)
+{
+    const int row = min(t->row0 + in_tile, t->rows - 1);
+    return v->base + t->batch * v->batch + tile_head(t, row) * v->head + tile_query(t, row) * v->seq;
+}
+
+/* The four work-items of a row read every fourth piece of eight keys each: piece 4k + n is number k of work-item n. */
+FN uint2 mask_piece(const engine *e, __global const uchar *from, int k)
+{
+    return ((__global const uint2 *)from)[min(4 * k + e->col / 2, BLOCK_N / 8 - 1)];
+}
+FN uint piece_bits(uint2 x, int k) { return (byte_bits(x.x) | byte_bits(x.y) << 4) << (8 * k); }
+/* They exchange what they found: bit 8k + i of the word of work-item n is key i of piece 4k + n. */
+FN uint mask_of_four(const engine *e, uint mine)
+{
+    uint bits = 0;
+    UNROLL for (int n = 0; n < 4; n++) { bits |= (ptx_word_of_four(mine, n) >> e->col & 0x03030303u) << (2 * n); }
+    return bits;
+}
+
+/* A loop, since it is seldom needed: unrolled it would stand in the way of the rest. */
+FN uint mask_by_bytes(const engine *e, const launch_args *a, __global const uchar *row, int key0)
+{
+    uint bits = 0;
+    _Pragma("unroll 1") for (int c = 0; c < S_COLS; c++)
+    {
+        const int key = key0 + ENGINE_S_COL(e, c);
+        const uint byte = key < a->mask_columns ? row[key * a->mask.dim] : 0u;
+        bits |= byte ? 1u << c : 0u;
+    }
+    return bits;
+}
+
+#if BIAS_TYPE
+/* The bias of `rows` rows from row0 on, by a warp, 16 bytes at a time where they lie so; returns whether these copies are yet
+ * to be committed. Else element by element: keys from bias_columns on are hidden, and nothing is read there. */
+FN int bias_of_rows(const engine *e, const tile *t, const launch_args *a, const option_data *b, int key0, int row0, int rows,
+                    int lane)
+{
+    if (option_is_whole(&a->bias, b->bias, BIAS_WIDTH, 16, key0, a->bias_columns)) {
+        const int pieces = BLOCK_N * BIAS_WIDTH / 16;
+        for (int i = lane; i < rows * pieces; i += 32) {
+            const int row = row0 + i / pieces, at = i % pieces * 16;
+            __global const uchar *from = (__global const uchar *)b->bias + (option_row(t, &a->bias, row) + key0) * BIAS_WIDTH;
+            ptx_copy(BIAS_PLACE(e) + (uint)(row * BIAS_STRIDE + at), from + at, 16);
+        }
+        return 1;
+    }
+    _Pragma("unroll 4") for (int i = lane; i < rows * BLOCK_N; i += 32)
+    {
+        const int row = row0 + i / BLOCK_N, col = i % BLOCK_N, there = key0 + col < a->bias_columns;
+        const long from = option_row(t, &a->bias, row) + (key0 + col) * a->bias.dim;
+        const uint at = BIAS_PLACE(e) + (uint)(row * BIAS_STRIDE + col * BIAS_WIDTH);
+#if BIAS_TYPE == FP32
+        ptx_store_word(at, there ? ((__global const uint *)b->bias)[from] : 0xFF800000u);
+#else
+        ptx_store_half(at, there ? ((__global const ushort *)b->bias)[from] : BIAS_TYPE == FP16 ? 0xFC00u : 0xFF80u);
+#endif
+    }
+    return 0;
+}
+#endif

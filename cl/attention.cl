@@ -4,6 +4,9 @@
 #include "cl/contract.cl"
 #include "cl/score.cl"
 #include "cl/softmax.cl"
+#ifdef ENGINE_OPEN_END
+#include "cl/softmax_open.cl"
+#endif
 #include "cl/epilogue.cl"
 #if SPLIT
 #include "cl/merge.cl"

@@ -43,8 +43,8 @@
 #ifndef EXP2
 #error "engine: EXP2(x) (0 for -inf, NaN for NaN) is not defined"
 #endif
-#if defined(ENGINE_OPEN_END) && (!defined(ENGINE_SLACK) || !defined(ENGINE_ANY))
-#error "engine: ENGINE_OPEN_END wants ENGINE_SLACK(e) and ENGINE_ANY(c)"
+#if defined(ENGINE_OPEN_END) && (!defined(ENGINE_SLACK) || !defined(ENGINE_ANY) || LANES != 1)
+#error "engine: ENGINE_OPEN_END wants ENGINE_SLACK(e), ENGINE_ANY(c) and LANES 1"
 #endif
 #if defined(ENGINE_BIAS) && (!defined(ENGINE_KEPT) || !defined(ENGINE_HIDDEN) || LANES != 1)
 #error "engine: ENGINE_BIAS wants ENGINE_KEPT(e, r), ENGINE_HIDDEN(e, r, bits) and LANES 1"

@@ -101,13 +101,12 @@ static int best_rate(const struct meter *m, cl_kernel kernel, double work, doubl
 
 /* ------------------------------------------------------------------------------------------------------------- arithmetic */
 
-/* The kernel with the arguments that it has, instead of one that was slower. */
+/* Takes over the kernel with the arguments that it has, instead of one that was slower. */
 static void keep(const struct meter *m, cl_kernel kernel, double operations)
 {
     struct peak *const peak = m->peak;
     if (peak->again.kernel != NULL)
         clReleaseKernel(peak->again.kernel);
-    clRetainKernel(kernel);
     peak->again.kernel = kernel;
     peak->again.groups = m->groups;
     peak->again.work_group = m->work_group;
@@ -204,7 +203,8 @@ static int with_kernel(struct meter *m, cl_program program, const char *name, in
         result = measure_memory(m, kernel, width, 1.0, &m->peak->read);
     else
         result = measure_memory(m, kernel, width, 2.0, &m->peak->copy);
-    clReleaseKernel(kernel);
+    if (kernel != m->peak->again.kernel)
+        clReleaseKernel(kernel);
     return result;
 }
 

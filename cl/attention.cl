@@ -53,8 +53,7 @@ __kernel __attribute__((reqd_work_group_size(WORK_GROUP, 1, 1))) void attention(
     }
     for (int key0 = tile_first_block(&t); key0 < t.key_end; key0 = tile_next_block(&t, key0)) {
 #ifdef ENGINE_OPEN_END
-        /* Blocks that every row sees, in a loop that holds nothing else. At least one block is left for the rest of this one.
-         */
+        /* Blocks that every row sees, in a loop that holds nothing else. One block at least is left for what follows. */
         for (const int end = ENGINE_OPEN_END(&e, &t, key0, factor); key0 < end; key0 += BLOCK_N) {
             engine_qk_open(&e, key0);
             softmax_step_open(&e, m, l);

@@ -2,7 +2,8 @@
  * The softmax step of blocks that every row sees, for engines with a loop of their own for these (ENGINE_OPEN_END). Included
  * behind cl/softmax.cl, whose words it uses.
  */
-/* The largest scores of a block that hides none, tested and clamped as above, once for all rows. */
+
+/* The largest scores of the block, tested and clamped as in cl/softmax.cl, but once for all rows. */
 FN void largest_of_open(engine *e, elem *largest)
 {
     index odd = (index)(0);
@@ -18,10 +19,9 @@ FN void largest_of_open(engine *e, elem *largest)
     }
 }
 
-/* The step for a block that every row sees, by engines with ENGINE_SLACK: what a row's exponents count from stays where it is
- * until a score is over it by ENGINE_SLACK, 8 in base two. Weights are then up to 256 instead of 1, as exact as before, and
- * after the first few blocks nothing is left to be rescaled. Each row decides for itself; the product of O and the factors is
- * left out where no row of the warp has one. */
+/* What a row's exponents count from stays where it is until a score is over it by ENGINE_SLACK: weights are then up to two to
+ * that instead of 1, as exact as before, and after the first few blocks nothing is left to be rescaled. Each row decides for
+ * itself; the product of O and the factors is left out where none of those who go the same way has one. */
 FN void softmax_step_open(engine *e, elem *m, elem *l)
 {
     elem largest[S_ROWS], alpha[S_ROWS], sum[S_ROWS];

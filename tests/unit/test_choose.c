@@ -157,22 +157,6 @@ static void gpus_get_the_fast_path(void **state)
     assert_true(seen >= 30);
 }
 
-/* The accelerator numbers rows of packed tensors in 32 bits. */
-static void rows_past_2_to_the_31_are_left_to_nv_mma(void **state)
-{
-    (void)state;
-    struct facts facts;
-    device_facts_read("nvidia-hopper-h200.facts", &facts);
-    for (int many = 0; many < 2; many++) {
-        clattn_problem problem = shape_of("b2 h2 q512 d64 fp16 packed");
-        problem.packed.total_kv = INT32_MAX + (int64_t)many;
-        struct candidates candidates;
-        assert_ok(cla_choose(&facts, &problem, NULL, NULL, &candidates, &error), &error);
-        assert_string_equal(candidates.list[0].engine->name, many ? "nv_mma" : "nv_wgmma");
-        cla_text_free(&candidates.declined);
-    }
-}
-
 /* Tiles whose sums Intel's compiler keeps in registers, by what tools/offline.sh shows. */
 static void intel_gpus_get_tiles_of_few_sums(void **state)
 {
@@ -489,7 +473,6 @@ int main(void)
         cmocka_unit_test(every_device_gets_a_working_tile),
         cmocka_unit_test(every_engine_alone_fits_where_it_serves),
         cmocka_unit_test(gpus_get_the_fast_path),
-        cmocka_unit_test(rows_past_2_to_the_31_are_left_to_nv_mma),
         cmocka_unit_test(intel_gpus_get_tiles_of_few_sums),
         cmocka_unit_test(large_registers_are_asked_of_intels_compiler),
         cmocka_unit_test(causal_ranks_tall_tiles_first),

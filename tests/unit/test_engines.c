@@ -121,12 +121,28 @@ static void lengths_never_stand_in_kernel_text(void **state)
     }
 }
 
+/* The accelerator numbers rows of packed tensors in 32 bits. */
+static void nv_wgmma_leaves_rows_past_2_to_the_31(void **state)
+{
+    (void)state;
+    struct facts facts;
+    device_facts_read("nvidia-hopper-h200.facts", &facts);
+    const struct engine *const engine = cla_engine_find("nv_wgmma");
+    clattn_problem problem = shape_of("b2 h2 q512 d64 fp16 packed");
+    char why[200] = "";
+    problem.packed.total_kv = INT32_MAX;
+    assert_true(engine->serves(&facts, &problem, why, sizeof why));
+    problem.packed.total_kv++;
+    assert_false(engine->serves(&facts, &problem, why, sizeof why));
+    assert_contains(why, "2^31 rows");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(engines_are_named_once_and_found),        cmocka_unit_test(engines_are_twin_files),
         cmocka_unit_test(prefetch_only_where_it_is_known_to_work), cmocka_unit_test(the_unfused_workspace),
-        cmocka_unit_test(lengths_never_stand_in_kernel_text),
+        cmocka_unit_test(lengths_never_stand_in_kernel_text),      cmocka_unit_test(nv_wgmma_leaves_rows_past_2_to_the_31),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
 }

@@ -158,20 +158,18 @@ clattn_status clattn_enqueue(clattn_plan *plan, cl_command_queue queue, const cl
         return cla_enqueue_marker(plan->context, queue, wait_count, wait_list, event, error);
 
     cl_mem own = NULL;
-    if (plan->workspace > 0 && call.workspace.kind == CLATTN_BUFFER_NONE) {
-        cl_int code = CL_SUCCESS;
-        own = clCreateBuffer(plan->context->cl, CL_MEM_READ_WRITE, plan->workspace, NULL, &code);
-        if (code != CL_SUCCESS)
-            return cla_fail_cl(error, code, "clCreateBuffer (workspace)");
-        call.workspace = clattn_mem(own, 0);
-    }
+    clattn_status status = CLATTN_SUCCESS;
     struct chain chain = {plan->context, queue, wait_count, wait_list, cla_is_in_order(queue), NULL};
     cla_lock_take(&plan->lock);
-    const clattn_status status = enqueue_parts(plan, &chain, &call, event, error);
+    if (plan->workspace > 0 && call.workspace.kind == CLATTN_BUFFER_NONE) {
+        status = cla_scratch_take(&plan->scratch, plan->context->cl, queue, chain.in_order, plan->workspace, &own, error);
+        call.workspace = clattn_mem(own, 0);
+    }
+    if (status == CLATTN_SUCCESS)
+        status = enqueue_parts(plan, &chain, &call, event, error);
     if (chain.before)
         clReleaseEvent(chain.before);
+    cla_scratch_give(&plan->scratch, own);
     cla_lock_give(&plan->lock);
-    if (own)
-        clReleaseMemObject(own); /* OpenCL keeps it until the commands that use it end */
     return status;
 }

@@ -266,6 +266,7 @@ void clattn_plan_destroy(clattn_plan *plan)
         return;
     clattn_plan_destroy(plan->scores);
     release_kernels(plan);
+    cla_scratch_release(&plan->scratch);
     cla_source_free(&plan->source);
     cla_text_free(&plan->options);
     cla_text_free(&plan->description);

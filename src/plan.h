@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A problem, what was chosen for it, and its kernels, ready to launch. Immutable but for the kernels' arguments, which a lock
- * guards. */
+ * A problem, what was chosen for it, and its kernels, ready to launch. Immutable but for the kernels' arguments and the
+ * workspace of calls that bring none, which a lock guards. */
 #ifndef CLATTN_PLAN_H
 #define CLATTN_PLAN_H
 
 #include "context.h"
 #include "engine.h"
 #include "launch.h"
+#include "scratch.h"
 
 /* Whether what was just built may be believed. *right false with SUCCESS: `why` says what was wrong. */
 typedef clattn_status (*cla_judge_fn)(clattn_plan *plan, cl_program program, bool *right, char *why, size_t why_size,
@@ -31,12 +32,13 @@ struct clattn_plan {
     struct plan_kernel kernels[CLA_MAX_LAUNCHES];
     size_t kernel_count;
     size_t workspace;
+    struct scratch scratch;
     double max_launch_ms;            /* longer work is cut into slices; 0: it is not */
     double rate;                     /* multiply-adds in a millisecond, where it is */
     struct clattn_plan *scores;      /* gives the scores that the engine has not; NULL: there are none to add */
     cla_judge_fn judge;              /* NULL: whatever builds is believed */
     const struct engine *distrusted; /* while candidates are tried: one that the self-check found wrong */
-    struct cla_lock lock;            /* kernel arguments: clSetKernelArg on a shared kernel is not thread-safe */
+    struct cla_lock lock;            /* kernel arguments, scratch: clSetKernelArg on a shared kernel is not thread-safe */
 };
 
 /* The first candidate that builds, fits and is believed; cut into no slices. What the options say is what is made: the

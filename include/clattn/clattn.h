@@ -435,7 +435,8 @@ typedef struct clattn_call {
     clattn_buffer lse;                  /* when problem.lse.present */
     clattn_buffer scores;               /* when problem.scores.kind is not NONE: of the chosen heads */
     clattn_buffer workspace;            /* at least clattn_workspace_size bytes, not used by another call at the same time.
-                                             NONE: the library makes one for this call and releases it behind it */
+                                             NONE: the library makes one for this call. On an in-order queue the plan
+                                             keeps it, up to 16 MiB, and the queue, for the next call there */
     int64_t batch, seq_q, seq_kv;       /* at most the plan's bounds */
     int64_t offset;                     /* with CLATTN_EXPLICIT, unless problem.offsets */
     float scale;                        /* as in the problem, but no NaN */

@@ -68,6 +68,7 @@ CODE(clGetContextInfo, (cl_context object, cl_context_info what, size_t size, vo
 OBJECT(cl_command_queue, clCreateCommandQueue,
        (cl_context context, cl_device_id device, cl_command_queue_properties properties, cl_int *code),
        (context, device, properties, code))
+CODE(clRetainCommandQueue, (cl_command_queue object), (object))
 CODE(clReleaseCommandQueue, (cl_command_queue object), (object))
 CODE(clGetCommandQueueInfo, (cl_command_queue object, cl_command_queue_info what, size_t size, void *value, size_t *needed),
      (object, what, size, value, needed))

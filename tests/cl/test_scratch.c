@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The workspace of calls that bring none: made once for an in-order queue, each time for others and where it is large, and
+ * gone with the plan. Counted between the loader and the driver. */
+/* ctest: quick */
+#include "buffers.h"
+#include "layered.h"
+
+static struct layer_state *layer;
+static clattn_error error;
+
+static int open_all(void **state)
+{
+    layer_request();
+    layer = layer_open();
+    clattn_error_init(&error);
+    return bench_open(state);
+}
+
+/* NULL where the device has none with these properties. */
+static cl_command_queue queue_of(cl_command_queue_properties properties)
+{
+    cl_int code = CL_SUCCESS;
+    const clattn_context *context = bench.context;
+    cl_command_queue queue =
+        clCreateCommandQueue(clattn_context_cl(context), clattn_context_device(context), properties, &code);
+    assert_true(code == CL_SUCCESS || (properties && code == CL_INVALID_QUEUE_PROPERTIES));
+    return queue;
+}
+
+/* Bytes of the buffers made for a call on `queue`, whose result must be right. */
+static long bytes_on(cl_command_queue queue, clattn_plan *plan, const struct buffers *buffers)
+{
+    const clattn_call call = buffers_call(buffers, plan);
+    buffers_poison(buffers, queue);
+    layer->buffer_bytes = 0;
+    layer->counting = true;
+    const clattn_status status = clattn_enqueue(plan, queue, &call, 0, NULL, NULL, &error);
+    layer->counting = false;
+    assert_ok(status, &error);
+    assert_true(buffers_all_one(buffers, queue));
+    return layer->buffer_bytes;
+}
+
+/* A plan and its buffers. The baseline needs a workspace on every device. */
+static clattn_plan *begin(const char *shape, struct buffers *buffers)
+{
+    clattn_problem problem;
+    assert_ok(clattn_problem_parse(shape, &problem, &error), &error);
+    buffers_create(buffers, clattn_context_cl(bench.context), &problem, 0);
+    return plan_of(bench.context, shape, "unfused");
+}
+
+static void an_in_order_queue_keeps_it(void **state)
+{
+    (void)state;
+    struct buffers buffers;
+    clattn_plan *plan = begin("hq2 q5 k7 d8", &buffers);
+    const long size = (long)clattn_workspace_size(plan);
+    const long memory = layer->live[LAYER_MEMORY], queues = layer->live[LAYER_QUEUE];
+    cl_command_queue first = queue_of(0), second = queue_of(0);
+    assert_true(size > 0);
+    assert_int_equal(bytes_on(first, plan, &buffers), size);
+    assert_int_equal(bytes_on(first, plan, &buffers), 0);
+    assert_int_equal(bytes_on(first, plan, &buffers), 0);
+    assert_int_equal(bytes_on(second, plan, &buffers), size);
+    assert_int_equal(bytes_on(second, plan, &buffers), 0);
+    assert_int_equal(bytes_on(first, plan, &buffers), size);
+    clReleaseCommandQueue(first);
+    clReleaseCommandQueue(second);
+    /* The plan's: of the last queue alone. */
+    assert_int_equal(layer->live[LAYER_MEMORY], memory + 1);
+    assert_int_equal(layer->live[LAYER_QUEUE], queues + 1);
+    clattn_plan_destroy(plan);
+    assert_int_equal(layer->live[LAYER_MEMORY], memory);
+    assert_int_equal(layer->live[LAYER_QUEUE], queues);
+    buffers_destroy(&buffers);
+}
+
+/* Two calls on such a queue may run at once. */
+static void an_out_of_order_queue_does_not(void **state)
+{
+    (void)state;
+    struct buffers buffers;
+    cl_command_queue queue = queue_of(CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE), other = queue_of(0);
+    if (queue == NULL) {
+        clReleaseCommandQueue(other);
+        skip();
+    }
+    clattn_plan *plan = begin("hq2 q5 k7 d8", &buffers);
+    const long size = (long)clattn_workspace_size(plan), memory = layer->live[LAYER_MEMORY];
+    assert_int_equal(bytes_on(queue, plan, &buffers), size);
+    assert_int_equal(bytes_on(queue, plan, &buffers), size);
+    assert_int_equal(layer->live[LAYER_MEMORY], memory);
+    /* Nor does it take that of another queue. */
+    assert_int_equal(bytes_on(other, plan, &buffers), size);
+    assert_int_equal(bytes_on(queue, plan, &buffers), size);
+    assert_int_equal(bytes_on(other, plan, &buffers), 0);
+    clReleaseCommandQueue(queue);
+    clReleaseCommandQueue(other);
+    clattn_plan_destroy(plan);
+    buffers_destroy(&buffers);
+}
+
+static void a_large_one_goes_with_its_call(void **state)
+{
+    (void)state;
+    struct buffers buffers;
+    clattn_plan *plan = begin("hq5 q1024 k1024 d1", &buffers);
+    const long size = (long)clattn_workspace_size(plan), memory = layer->live[LAYER_MEMORY];
+    assert_true(size > 16 << 20);
+    assert_int_equal(bytes_on(bench.queue, plan, &buffers), size);
+    assert_int_equal(layer->live[LAYER_MEMORY], memory);
+    clattn_plan_destroy(plan);
+    buffers_destroy(&buffers);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_in_order_queue_keeps_it),
+        cmocka_unit_test(an_out_of_order_queue_does_not),
+        cmocka_unit_test(a_large_one_goes_with_its_call),
+    };
+    return cmocka_run_group_tests(tests, open_all, bench_close);
+}

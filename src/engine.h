@@ -37,6 +37,7 @@ struct config {
     int q_places;    /* for Q in local memory: 2 where the next tile's comes while this one is at work */
     int q_resident;  /* 1: Q stays in local memory whole, 0: its chunks come with those of K */
     int vector_k, vector_v; /* elements a load of K and V may take at once: strides and alignment allow it */
+    bool k_by_rows;         /* K lies in local memory as it does in memory, not column by column */
     int transposed;         /* bit 0: K's sequence axis is the contiguous one, bit 1: V's */
 };
 

@@ -13,7 +13,7 @@
  *        Q and K lie there column by column, V and P key by key, so that both products are outer ones: for a column of K, or a
  *        key of V, a work-item reads its rows' numbers and its columns' numbers, vectors of both, and multiplies each by each.
  *        With the numbers of a dot product in one vector instead, NVIDIA's two register banks would serve both operands and the
- *        sum from one bank half of the time.
+ *        sum from one bank half of the time. K_BY_ROWS: K key by key too, so that 16 bytes of it are four of its columns.
  *
  * A key block is a stream of chunks: K_CHUNKS times DEPTH_CHUNK columns of K (with those of Q, unless Q is resident), then
  * V_CHUNKS times VALUE_CHUNK rows of V. With two slots the next chunk, of this or the next block, is on its way while one is
@@ -43,9 +43,10 @@
 #define ROWS_STRIDE (BLOCK_M / 4 + 1)
 #define KEYS_STRIDE (BLOCK_N / 4 + 1)
 #define V_STRIDE (V_COLS / 4 + 1)
+#define K_STRIDE (DEPTH_CHUNK / 4 + 1)
 #define Q_RESIDENT_SIZE (Q_RESIDENT ? K_CHUNKS * DEPTH_CHUNK * ROWS_STRIDE : 0)
 #define P_SIZE (BLOCK_N * ROWS_STRIDE)
-#define K_SIZE (DEPTH_CHUNK * KEYS_STRIDE)
+#define K_SIZE (K_BY_ROWS ? BLOCK_N * K_STRIDE : DEPTH_CHUNK * KEYS_STRIDE)
 #define QK_SIZE (K_SIZE + (Q_RESIDENT ? 0 : DEPTH_CHUNK * ROWS_STRIDE))
 #define V_SIZE (VALUE_CHUNK * V_STRIDE)
 #define SLOT_SIZE (QK_SIZE > V_SIZE ? QK_SIZE : V_SIZE)
@@ -61,7 +62,7 @@
 
 #define VECTOR_FOR(count) ((count) % 4 == 0 ? 4 : (count) % 2 == 0 ? 2 : 1)
 #define ROW_VECTOR VECTOR_FOR(ROWS_PER_ITEM)
-#define COL_VECTOR VECTOR_FOR(COLS_PER_ITEM)
+#define COL_VECTOR (K_BY_ROWS ? 1 : VECTOR_FOR(COLS_PER_ITEM))
 
 #define S_ROWS ROWS_PER_ITEM
 #define S_COLS COLS_PER_ITEM
@@ -125,8 +126,8 @@ FN void chunk_stage(engine *e, const tile *t, int key0, int chunk, __local float
 {
     if (chunk < K_CHUNKS) {
         const int col0 = chunk * DEPTH_CHUNK;
-        stage_k((__local float *)slot, &e->k, K_TYPE, BLOCK_N, DEPTH_CHUNK, 1, KEYS_STRIDE * 4, HEAD_DIM, key0, t->key_begin,
-                t->key_end, col0);
+        stage_k((__local float *)slot, &e->k, K_TYPE, BLOCK_N, DEPTH_CHUNK, K_BY_ROWS ? K_STRIDE * 4 : 1,
+                K_BY_ROWS ? 1 : KEYS_STRIDE * 4, HEAD_DIM, key0, t->key_begin, t->key_end, col0);
         if (!Q_RESIDENT) {
             stage_q(e, t, slot + K_SIZE, DEPTH_CHUNK, col0);
         }
@@ -221,6 +222,32 @@ FN void read_vectors(float *x, __local const float *from, int count, int vector,
         }                                                                                                                      \
     }
 
+#if K_BY_ROWS
+/* s += Q chunk * K chunk^T, four columns of K at a time: 16 bytes of each key's row. */
+FN void product_qk(engine *e, __local const float *q, __local const float *k)
+{
+    q += e->y * ROW_VECTOR;
+    k += e->x * K_STRIDE * 4;
+    UNROLL_QUADS
+    for (int n = 0; n < DEPTH_CHUNK; n += 4) {
+        float b[S_COLS][4];
+        FOR_S_COLS(c) { read_vectors(b[c], k + c * ITEMS_X * K_STRIDE * 4 + n, 4, 4, 1); }
+        UNROLL_REGISTERS
+        for (int i = 0; i < 4; i++) {
+            float a[S_ROWS];
+            read_vectors(a, q + (n + i) * ROWS_STRIDE * 4, S_ROWS, ROW_VECTOR, ITEMS_Y);
+            FOR_S_COLS(c)
+            {
+                FOR_ROWS(j)
+                {
+                    const int r = THERE_AND_BACK(c, j, S_ROWS);
+                    e->s[r][c] = MULTIPLY_ADD(a[r], b[c][i], e->s[r][c]);
+                }
+            }
+        }
+    }
+}
+#else
 /* s += Q chunk * K chunk^T */
 FN void product_qk(engine *e, __local const float *q, __local const float *k)
 {
@@ -228,6 +255,7 @@ FN void product_qk(engine *e, __local const float *q, __local const float *k)
     k += e->x * COL_VECTOR;
     OUTER_PRODUCTS(e->s, S_COLS, DEPTH_CHUNK, q, ROW_VECTOR, ROWS_STRIDE, k, COL_VECTOR, KEYS_STRIDE)
 }
+#endif
 
 FN void engine_qk(engine *e, const tile *t, int key0, float factor)
 {

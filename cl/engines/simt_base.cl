@@ -24,6 +24,7 @@ FN float exp2_ptx(float x)
 #ifdef KEEP_LOOPS
 #define UNROLL_REGISTERS
 #define UNROLL_STEPS
+#define UNROLL_QUADS
 #define UNROLL_LOADS
 #define ROLLED
 #define UNROLL_BANDS
@@ -33,6 +34,7 @@ FN float exp2_ptx(float x)
 #define UNROLL_STEPS _Pragma("unroll 1")
 #else
 #define UNROLL_STEPS _Pragma("unroll 8")
+#define UNROLL_QUADS _Pragma("unroll 4")
 #endif
 #define UNROLL_LOADS _Pragma("unroll 8")
 #define ROLLED _Pragma("unroll 1")

@@ -228,12 +228,14 @@ FN void stage_crosswise_cols(PIECE_PARAMETERS)
     }
 }
 
-/* K and Q lie in local memory column by column, V row by row. Q comes once a tile: any way will do. */
+/* K and Q lie in local memory column by column, V (and K_BY_ROWS K) row by row. Q comes once a tile: any way will do. */
 FN void stage_k(PIECE_PARAMETERS)
 {
-#if K_BY_FOUR && (K_ALONG_KEYS || !COPIES(K_TYPE))
+#if K_BY_FOUR && (K_BY_ROWS || K_ALONG_KEYS || !COPIES(K_TYPE))
     if (m->aligned) {
-#if K_ALONG_KEYS
+#if K_BY_ROWS
+        stage_quads_of_rows(PIECE);
+#elif K_ALONG_KEYS
         stage_quads_of_cols(PIECE);
 #else
         stage_crosswise_rows(PIECE);

@@ -80,7 +80,8 @@ static int v_size(const clattn_problem *problem, const struct config *config, in
 
 static int qk_size(const struct config *config)
 {
-    return config->depth_chunk * (config->block_n / 4 + 1 + (config->q_resident ? 0 : config->block_m / 4 + 1));
+    const int depth = config->depth_chunk, q = config->q_resident ? 0 : depth * (config->block_m / 4 + 1);
+    return q + (config->k_by_rows ? config->block_n * (depth / 4 + 1) : depth * (config->block_n / 4 + 1));
 }
 
 static size_t local_bytes(const clattn_problem *problem, const struct config *config)
@@ -142,6 +143,13 @@ static bool is_by_four(const clattn_problem *problem, const clattn_tensor *tenso
 {
     return along_keys(tensor) ? by_four(problem, problem->heads_kv, tensor, tensor->stride_seq, tensor->stride_dim)
                               : by_four(problem, problem->heads_kv, tensor, tensor->stride_dim, tensor->stride_seq);
+}
+
+/* K as it lies in memory is copied 16 bytes at a time, a quarter of the copies, but products read more at once. On the largest
+ * tile, whose copies wait for each other longest, that is the faster way; on the others it is not (docs/performance.md). */
+static bool k_by_rows(const struct facts *facts, const clattn_problem *problem, const struct shape *shape)
+{
+    return copies_by_itself(facts) && !along_keys(&problem->k) && shape->work_group == 256 && shape->rows * shape->cols == 64;
 }
 
 static void find_vectors(const clattn_problem *problem, struct config *config)
@@ -290,7 +298,8 @@ static size_t configs(const struct facts *facts, const clattn_problem *problem, 
                                 .team = s->work_group,
                                 .packs_heads = true,
                                 .rows_per_item = s->rows,
-                                .cols_per_item = s->cols};
+                                .cols_per_item = s->cols,
+                                .k_by_rows = k_by_rows(facts, problem, s)};
         if ((uint64_t)s->work_group > items || s->rows * o_cols(problem, &config) > MAX_ACCUMULATORS)
             continue;
         /* Where a group alone cannot keep a compute unit busy, two of them at once. */
@@ -334,6 +343,7 @@ static void defines(const struct facts *facts, const clattn_problem *problem, co
     if (facts->device_kind == DEVICE_CPU)
         cla_text_add(out, "#define KEEP_LOOPS\n");
     cla_text_add(out, "#define K_ALONG_KEYS %d\n#define K_BY_FOUR %d\n", config->transposed & 1, config->vector_k == 4);
+    cla_text_add(out, "#define K_BY_ROWS %d\n", config->k_by_rows);
     if (cla_facts_is_intel_gpu(facts) && !cla_facts_has_large_registers(facts))
         cla_text_add(out, "#define FEW_REGISTERS\n");
     cla_text_add(out, "#define LOCAL_BYTES %zu\n", config->local_bytes);

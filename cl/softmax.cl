@@ -23,9 +23,13 @@ FN elem clamp_row(engine *e, int r, int masked)
 {
     elem x = (elem)(-INFINITY);
     FOR_S_COLS(c) { S_SET(e, r, c, clamp_score_above(S_GET(e, r, c))); }
+#ifdef ENGINE_SEEN
+    FOR_S_COLS(c) { S_SET(e, r, c, ENGINE_SEEN(e, r) >> c & 1u ? clamp_score_below(S_GET(e, r, c)) : S_GET(e, r, c)); }
+#else
     if (!masked) {
         FOR_S_COLS(c) { S_SET(e, r, c, clamp_score_below(S_GET(e, r, c))); }
     }
+#endif
     FOR_S_COLS(c) { x = LARGER(x, S_GET(e, r, c)); }
     return x;
 }
@@ -47,7 +51,11 @@ FN void softmax_step(engine *e, elem *m, elem *l, elem *alpha, int masked)
         /* A score that overflowed: clamping can change a weight only where the largest one is itself out of the ordinary
          * (below, an infinite score weighs 0 either way), so a tile pays for one test a row. A masked tile is clamped from
          * below already, and its hidden scores stay hidden. */
+#ifdef ENGINE_SEEN /* an engine that hides without clamping first says which columns it left */
+        const index low = (index)(x <= (elem)(-1e38f)) & (index)(ENGINE_SEEN(e, r) != 0u);
+#else
         const index low = masked ? (index)(0) : (index)(x <= (elem)(-1e38f));
+#endif
         if (any_row((index)(x >= (elem)(1e38f)) | low)) {
             x = clamp_row(e, r, masked);
         }

@@ -27,15 +27,16 @@ struct config {
     int classify_group; /* of the launch that looks through explicit masks first; 0: there is none */
     /* The engine's own numbers; what they mean is its affair, what they are called in kernel text too. */
     int rows_per_item, cols_per_item;
-    bool few_rows;   /* K and V go straight to registers */
-    int depth_chunk; /* columns of Q and K in local memory at a time */
-    int value_chunk; /* rows of V in local memory at a time */
-    int64_t spread;  /* bytes of K and V that tiles at work may be spread over, so that long ones come first; 0: one head */
-    int resident;    /* groups that a launch has at most, each taking tiles in turn; 0: a group a tile */
-    int key_warps;   /* warps that share rows and have each its own keys of a block; 1: each has rows of its own */
-    int slots;       /* chunks of K or V in local memory at once: 2 while the next is on its way, 1 to save memory */
-    int q_places;    /* for Q in local memory: 2 where the next tile's comes while this one is at work */
-    int q_resident;  /* 1: Q stays in local memory whole, 0: its chunks come with those of K */
+    bool few_rows;      /* K and V go straight to registers */
+    int depth_chunk;    /* columns of Q and K in local memory at a time */
+    int value_chunk;    /* rows of V in local memory at a time */
+    int64_t spread;     /* bytes of K and V that tiles at work may be spread over, so that long ones come first; 0: one head */
+    int resident;       /* groups that a launch has at most, each taking tiles in turn; 0: a group a tile */
+    int key_warps;      /* warps that share rows and have each its own keys of a block; 1: each has rows of its own */
+    int slots;          /* chunks of K or V in local memory at once: 2 while the next is on its way, 1 to save memory */
+    int q_places;       /* for Q in local memory: 2 where the next tile's comes while this one is at work */
+    bool hides_by_bits; /* what rows do not see is a word of bits a row, hidden without a branch */
+    int q_resident;     /* 1: Q stays in local memory whole, 0: its chunks come with those of K */
     int vector_k, vector_v; /* elements a load of K and V may take at once: strides and alignment allow it */
     bool k_by_rows;         /* K lies in local memory as it does in memory, not column by column */
     int transposed;         /* bit 0: K's sequence axis is the contiguous one, bit 1: V's */

@@ -65,7 +65,9 @@
 #define ENGINE_ROW(e, r) (ptx_here((e)->row) + (r)*8)
 #define ENGINE_S_COL(e, c) ((e)->col + (c) / 2 * 8 + (c) % 2)
 #define ENGINE_O_COL(e, c) ((e)->col + (c) / 2 * 8 + (c) % 2)
-#if BLOCK_N % 32 == 0
+#if HIDES_BY_BITS
+#define ENGINE_SEEN(e, r) ((e)->seen[r]) /* bit c: column c */
+#elif BLOCK_N % 32 == 0
 #define ENGINE_RUN 8 /* 32 keys, of which the four work-items of a row hold eight each */
 #endif
 #define ENGINE_OWNS_ROWS(e) ((e)->col == 0)
@@ -106,6 +108,9 @@ typedef struct {
 #if SCORE_OPTIONS
     uint hidden;       /* columns that none of the rows here sees */
     uint kept[S_ROWS]; /* columns that the mask keeps */
+#endif
+#if HIDES_BY_BITS
+    uint seen[S_ROWS]; /* columns that a row sees */
 #endif
     float s[BLOCK_N / 2];
     float o[DIM_V / 2];

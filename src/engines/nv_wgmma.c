@@ -5,14 +5,15 @@
 
 #include <inttypes.h>
 
-/* Tiles: warp-groups that compute, keys of a block. Small heads leave registers for a third consumer, which their softmax
- * wants; then the widest block up to 128 whose two slots of K and V fit local memory. Wider ones were slower: blocks of 176
- * keys end further behind the diagonal and the last key. */
+/* Tiles: warp-groups that compute, keys of a block. Tiles of few blocks under a diagonal want narrow ones, and at small heads a
+ * fourth consumer, to hide what a tile costs beside its blocks. Of the others, small heads leave registers for a third
+ * consumer, which their softmax wants; then the widest block up to 128 whose two slots of K and V fit local memory. Wider ones
+ * were slower: blocks of 176 keys end further behind the diagonal and the last key. */
 struct shape {
     int consumers, block_n;
 };
 
-static const struct shape shapes[] = {{3, 128}, {2, 128}, {2, 112}, {2, 96}, {2, 80}, {2, 64}};
+static const struct shape shapes[] = {{4, 64}, {3, 128}, {2, 128}, {2, 112}, {2, 96}, {2, 80}, {2, 64}};
 
 enum {
     MAX_HEAD_DIM = 256,
@@ -23,6 +24,8 @@ enum {
     MAP_SIZE = 128,
     MAPS = 4,          /* of a group: Q, K, V and O */
     SPREAD = 16 << 20, /* a quarter of the second-level cache: Q and O pass through it too */
+    FEW_KEYS = 512,    /* under a diagonal tiles have so few blocks that the narrow ones win; measured at 512 and 2048 */
+    BITS_KEYS = 2048,  /* and up to here it pays to hide by bits, at the price of 1 to 2% in blocks that all rows see */
     MERGED_TURNS = 2,  /* the last heads, on which the balance hangs, take a longer turn */
 };
 
@@ -50,11 +53,30 @@ static int registers(const clattn_problem *problem, const struct shape *s)
     return padded(problem->head_dim_v) / 2 + s->block_n / 2 + s->block_n / 4;
 }
 
-/* Of 232 and 160 registers: the rest is for addresses and the like, and for options. */
+/* Registers of a loader's work-item and of a consumer's, by the number of consumers; the most that S, P and O may take of the
+ * latter: the rest is for addresses and the like. */
+static const struct {
+    int loader, consumer, arrays;
+} shares[] = {[2] = {40, 232, 200}, [3] = {32, 160, 128}, [4] = {24, 112, 80}};
+
+/* Options want some, too. */
 static int max_registers(const clattn_problem *problem, const struct shape *s)
 {
     const int options = cla_problem_alters_scores(problem) ? 20 : 0;
-    return (s->consumers == 2 ? 200 : 128) - options;
+    return shares[s->consumers].arrays - options;
+}
+
+/* Causal, with so few keys, and no options. */
+static bool is_short(const clattn_problem *problem, int64_t keys)
+{
+    return problem->causal && problem->seq_kv <= keys && !cla_problem_alters_scores(problem);
+}
+
+/* The fourth consumer is for short ones of small heads alone; of blocks narrower than 96 keys short ones take 64. */
+static bool suits(const clattn_problem *problem, const struct shape *s)
+{
+    const bool is_small = problem->head_dim_qk <= 64;
+    return is_short(problem, FEW_KEYS) ? s->block_n != 80 && (is_small || s->consumers != 4) : s->consumers != 4;
 }
 
 /* What the accelerator takes: numbers of rows that an int holds, rows in one piece, every step a positive multiple of 16 bytes
@@ -91,9 +113,11 @@ static size_t configs(const struct facts *facts, const clattn_problem *problem, 
                                       .team = 128 * (s->consumers + 1),
                                       .local_bytes = local_bytes(problem, s, q_places),
                                       .q_places = q_places,
+                                      .hides_by_bits = is_short(problem, BITS_KEYS),
                                       .spread = SPREAD,
                                       .resident = facts->compute_units > 0 ? (int)facts->compute_units : 1};
-        if (registers(problem, s) <= max_registers(problem, s) && config.local_bytes <= facts->local_mem_static)
+        if (suits(problem, s) && registers(problem, s) <= max_registers(problem, s) &&
+            config.local_bytes <= facts->local_mem_static)
             list[count++] = config;
     }
     return count;
@@ -133,12 +157,13 @@ static void defines(const struct facts *facts, const clattn_problem *problem, co
     const int consumers = config->work_group / 128 - 1;
     (void)facts;
     cla_text_add(out, "#define TEAM_INDEX int\n#define BIAS_TYPE %d\n", problem->bias.present ? (int)problem->bias.type : 0);
-    cla_text_add(out, "#define CONSUMER_REGISTERS %d\n", consumers == 2 ? 232 : 160);
-    cla_text_add(out, "#define LOADER_REGISTERS %d\n#define LOCAL_BYTES %zu\n", consumers == 2 ? 40 : 32, config->local_bytes);
+    cla_text_add(out, "#define CONSUMER_REGISTERS %d\n", shares[consumers].consumer);
+    cla_text_add(out, "#define LOADER_REGISTERS %d\n#define LOCAL_BYTES %zu\n", shares[consumers].loader, config->local_bytes);
     cla_text_add(out, "#define O_REGISTERS %d\n#define O_WIDTH %d\n", padded(problem->head_dim_v) / 2,
                  padded(problem->head_dim_v));
     cla_text_add(out, "#define S_REGISTERS %d\n#define MERGED_TURNS %d\n", config->block_n / 2, MERGED_TURNS);
     cla_text_add(out, "#define Q_PLACES %d\n#define STAGES_O %d\n", config->q_places, config->q_places == 2);
+    cla_text_add(out, "#define HIDES_BY_BITS %d\n", config->hides_by_bits);
     /* A warp-group may have blocks of keys that none of its rows sees, where a tile's rows reach over several. */
     cla_text_add(out, "#define SKIPS_BLOCKS %d\n", config->block_n < config->block_m && !cla_problem_alters_scores(problem));
 }

@@ -23,16 +23,23 @@ static clattn_status no_memory(clattn_error *error)
     return cla_fail(error, CLATTN_OUT_OF_HOST_MEMORY, "", "out of host memory while checking an engine");
 }
 
-/* A copy of the plan for another problem of the same text, with kernels of its own only by loan. */
+/* A copy of the plan for another problem of the same text, with kernels of its own only by loan. give_back ends it. */
 static clattn_status borrow(const clattn_plan *plan, const clattn_problem *problem, clattn_plan *copy, clattn_error *error)
 {
     *copy = *plan;
     copy->problem = *problem;
     copy->workspace = cla_workspace_bytes(problem, &plan->config);
     copy->max_launch_ms = 0.0;
+    copy->scratch = (struct scratch){0};
     if (!cla_lock_init(&copy->lock))
         return no_memory(error);
     return CLATTN_SUCCESS;
+}
+
+static void give_back(clattn_plan *copy)
+{
+    cla_scratch_release(&copy->scratch);
+    cla_lock_destroy(&copy->lock);
 }
 
 /* Enqueues and waits. A failure is the engine's, not the caller's: it is told as text. */
@@ -98,7 +105,7 @@ static clattn_status check_case(clattn_plan *plan, int number, cl_command_queue 
                                      ? compare(&copy, queue, &data, right, why, why_size, error)
                                      : no_memory(error);
     cla_check_data_free(&data);
-    cla_lock_destroy(&copy.lock);
+    give_back(&copy);
     return status;
 }
 

@@ -2,8 +2,11 @@
  * The workspace of calls that bring none: made once for an in-order queue, each time for others and where it is large, and
  * gone with the plan. Counted between the loader and the driver. */
 /* ctest: quick */
+#define _POSIX_C_SOURCE 200809L
 #include "buffers.h"
 #include "layered.h"
+
+#include <stdlib.h>
 
 static struct layer_state *layer;
 static clattn_error error;
@@ -114,12 +117,34 @@ static void a_large_one_goes_with_its_call(void **state)
     buffers_destroy(&buffers);
 }
 
+/* The self-check calls on a queue of its own, which is gone with it. */
+static void a_self_check_leaves_nothing(void **state)
+{
+    (void)state;
+    struct bench own;
+    setenv("CLATTN_SELFCHECK", "all", 1);
+    bench_context_open(&own, NULL);
+    const long memory = layer->live[LAYER_MEMORY], queues = layer->live[LAYER_QUEUE];
+    layer->buffer_bytes = 0;
+    layer->counting = true;
+    clattn_plan *plan = plan_of(own.context, "hq2 hkv1 q9 k20 d16", "unfused");
+    layer->counting = false;
+    assert_true(layer->buffer_bytes > (long)clattn_workspace_size(plan)); /* it has been called */
+    assert_true(clattn_workspace_size(plan) > 0);
+    assert_int_equal(layer->live[LAYER_MEMORY], memory);
+    assert_int_equal(layer->live[LAYER_QUEUE], queues);
+    clattn_plan_destroy(plan);
+    bench_context_close(&own);
+    unsetenv("CLATTN_SELFCHECK");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_in_order_queue_keeps_it),
         cmocka_unit_test(an_out_of_order_queue_does_not),
         cmocka_unit_test(a_large_one_goes_with_its_call),
+        cmocka_unit_test(a_self_check_leaves_nothing),
     };
     return cmocka_run_group_tests(tests, open_all, bench_close);
 }

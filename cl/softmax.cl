@@ -18,6 +18,10 @@
 #define BASE_TWO(e, x) (x)
 #endif
 
+/* The factor for what was weighed against maximum x, once it counts from y: from the same rounded numbers as the weights, and 1
+ * where both are the same. A multiply-add would leave the rounding of one product in it, and that again in every block. */
+#define RESCALE(e, x, y) EXP2(BASE_TWO(e, x) - BASE_TWO(e, y))
+
 /* The scores of elem r clamped, of a masked tile from above only; the largest. */
 FN elem clamp_row(engine *e, int r, int masked)
 {
@@ -67,7 +71,7 @@ FN void softmax_step(engine *e, elem *m, elem *l, elem *alpha, int masked)
         const elem now = LARGER(m[r], largest[r]);
         /* A row that has seen nothing yet: its maximum is -inf, and -inf - -inf would be NaN. */
         const elem base = PICK(now == (elem)(-INFINITY), (elem)(0.0f), now);
-        alpha[r] = POWER(e, m[r], base);
+        alpha[r] = RESCALE(e, m[r], base);
         m[r] = now;
         elem sum = (elem)(0.0f);
         FOR_S_COLS(c)

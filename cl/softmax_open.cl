@@ -32,7 +32,7 @@ FN void softmax_step_open(engine *e, elem *m, elem *l)
     {
         const int moves = largest[r] > m[r] + (elem)(ENGINE_SLACK(e));
         const elem now = moves ? largest[r] : m[r];
-        alpha[r] = POWER(e, m[r], now);
+        alpha[r] = RESCALE(e, m[r], now);
         m[r] = now;
         sum[r] = (elem)(0.0f);
         moved |= moves;

@@ -320,8 +320,8 @@ FN void engine_pv(engine *e, const tile *t, int key0, const elem *alpha)
 #error "nv_mma: local memory does not hold what the warps have"
 #endif
 #define ENGINE_JOIN(e, m, l) join_warps(e, m, l)
-#ifdef ENGINE_POWER
-#define PART_WEIGHT(e, x, base) ENGINE_POWER(e, x, base)
+#ifdef ENGINE_BASE_TWO
+#define PART_WEIGHT(e, x, base) EXP2(ENGINE_BASE_TWO(e, x) - ENGINE_BASE_TWO(e, base))
 #else
 #define PART_WEIGHT(e, x, base) EXP2((x) - (base))
 #endif

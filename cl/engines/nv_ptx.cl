@@ -21,6 +21,14 @@ FN float ptx_exp2(float x)
     return y;
 }
 
+/* A product that is rounded: no compiler takes it into a multiply-add. */
+FN float ptx_product(float x, float y)
+{
+    float z;
+    __asm__("mul.rn.f32 %0, %1, %2;" : "=f"(z) : "f"(x), "f"(y));
+    return z;
+}
+
 /* Between -limit and limit; a NaN stays one. */
 FN float ptx_clamp(float x, float limit)
 {

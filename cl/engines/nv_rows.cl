@@ -28,7 +28,7 @@ FN void engine_fold_sum(engine *e, elem *x)
 #endif
 #if !SCORE_OPTIONS || defined(NV_LATE_OPTIONS)
 #define ENGINE_POWER(e, x, y) EXP2(MULTIPLY_ADD(x, (e)->late, -((y) * (e)->late)))
-#define ENGINE_BASE_TWO(e, x) ((x) * (e)->late)
+#define ENGINE_BASE_TWO(e, x) ptx_product(x, (e)->late)
 #endif
 FN int factor_is_late(engine *e, float factor)
 {

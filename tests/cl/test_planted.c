@@ -49,7 +49,7 @@ struct plant {
 #define SIMT_FEW "cl/engines/simt_few.cl"
 #define UNFUSED "cl/unfused.cl"
 
-#define ALPHA "alpha[r] = POWER(e, m[r], base);"
+#define ALPHA "alpha[r] = RESCALE(e, m[r], base);"
 #define SUM "l[r] = MULTIPLY_ADD(l[r], alpha[r], sum);"
 #define SEEN "((index)(key) >= first) & ((index)(key) <= last)"
 

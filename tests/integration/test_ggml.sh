@@ -72,7 +72,7 @@ done
 
 # The test can fail: without a rescale in the kernel it does.
 cp -r "$SOURCE/cl" "$scratch/cl"
-sed 's/POWER(e, m\[r\], base)/POWER(e, base, m[r])/' "$SOURCE/cl/softmax.cl" >"$scratch/cl/softmax.cl"
+sed 's/RESCALE(e, m\[r\], base)/RESCALE(e, base, m[r])/' "$SOURCE/cl/softmax.cl" >"$scratch/cl/softmax.cl"
 grep 'hsk=64,.*kv=1024' "$scratch/accepted" | head -n 1 >"$scratch/one"
 if CLATTN_SOURCE_DIR=$scratch run_cases "$scratch/one"; then
     fail "a wrong kernel passes"

@@ -75,7 +75,7 @@ expect 1 "no engine that was asked for serves" env CLATTN_DEVICE_OVERRIDE=max_wo
 
 # A wrong answer is a failure, however fast it came.
 cp -r "$here/../../cl" .
-sed 's/POWER(e, m\[r\], base)/POWER(e, base, m[r])/' "$here/../../cl/softmax.cl" >cl/softmax.cl
+sed 's/RESCALE(e, m\[r\], base)/RESCALE(e, base, m[r])/' "$here/../../cl/softmax.cl" >cl/softmax.cl
 cmp -s cl/softmax.cl "$here/../../cl/softmax.cl" && equals "an altered softmax.cl" "the same text"
 expect 1 "answers are wrong" env CLATTN_SOURCE_DIR="$scratch" $bench --shape "h2 q70 k300 d8" --engine reference
 cp output table

@@ -18,7 +18,7 @@ equals "$(grep -c '<rect' picture.svg)" "$(grep -c '<rect.*/>' picture.svg)"
 
 # Without a rescale the sample is wrong, and the demo says so.
 cp -r "$here/../../cl" .
-sed 's/POWER(e, m\[r\], base)/POWER(e, base, m[r])/' "$here/../../cl/softmax.cl" >cl/softmax.cl
+sed 's/RESCALE(e, m\[r\], base)/RESCALE(e, base, m[r])/' "$here/../../cl/softmax.cl" >cl/softmax.cl
 expect 1 "WRONG" env CLATTN_SOURCE_DIR="$scratch" "$clattn" run --demo --engine reference
 
 expect 4 "no-such-folder" "$clattn" run --demo --data no-such-folder

@@ -102,7 +102,7 @@ fi
 # A wrong answer is noticed: the same run on kernel text whose rescale is inverted.
 expect 0 "check      right" run --q "$data/q.npy" --k "$data/k.npy" --v "$data/v.npy" --out o.npy --check
 cp -r "$here/../../cl" .
-sed 's/POWER(e, m\[r\], base)/POWER(e, base, m[r])/' "$here/../../cl/softmax.cl" >cl/softmax.cl
+sed 's/RESCALE(e, m\[r\], base)/RESCALE(e, base, m[r])/' "$here/../../cl/softmax.cl" >cl/softmax.cl
 cmp -s cl/softmax.cl "$here/../../cl/softmax.cl" && equals "an altered softmax.cl" "the same text"
 expect 1 "check      WRONG" env CLATTN_SOURCE_DIR="$scratch" "$clattn" run --engine reference --check --out o.npy \
     --q "$data/q.npy" --k "$data/k.npy" --v "$data/v.npy"

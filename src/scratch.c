@@ -6,21 +6,21 @@
 
 void cla_scratch_release(struct scratch *scratch)
 {
-    if (scratch->mem)
-        clReleaseMemObject(scratch->mem);
-    if (scratch->queue)
-        clReleaseCommandQueue(scratch->queue);
-    scratch->mem = NULL;
-    scratch->queue = NULL;
+    if (!scratch->mem)
+        return;
+    clReleaseMemObject(scratch->mem);
+    clReleaseCommandQueue(scratch->queue);
+    *scratch = (struct scratch){0};
 }
 
 clattn_status cla_scratch_take(struct scratch *scratch, cl_context cl, cl_command_queue queue, bool in_order, size_t bytes,
                                cl_mem *out, clattn_error *error)
 {
     cl_int code = CL_SUCCESS;
-    *out = scratch->mem;
-    if (scratch->mem && scratch->queue == queue)
+    if (scratch->mem && scratch->queue == queue) {
+        *out = scratch->mem;
         return CLATTN_SUCCESS;
+    }
     *out = clCreateBuffer(cl, CL_MEM_READ_WRITE, bytes, NULL, &code);
     if (code != CL_SUCCESS)
         return cla_fail_cl(error, code, "clCreateBuffer (workspace)");

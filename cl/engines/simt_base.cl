@@ -34,8 +34,8 @@ FN float exp2_ptx(float x)
 #define UNROLL_STEPS _Pragma("unroll 1")
 #else
 #define UNROLL_STEPS _Pragma("unroll 8")
-#define UNROLL_QUADS _Pragma("unroll 4")
 #endif
+#define UNROLL_QUADS _Pragma("unroll 4")
 #define UNROLL_LOADS _Pragma("unroll 8")
 #define ROLLED _Pragma("unroll 1")
 /* Loads through registers need several on their way at once, copies past them do not. */

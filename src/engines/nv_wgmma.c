@@ -75,8 +75,10 @@ static bool is_short(const clattn_problem *problem, int64_t keys)
 /* The fourth consumer is for short ones of small heads alone; of blocks narrower than 96 keys short ones take 64. */
 static bool suits(const clattn_problem *problem, const struct shape *s)
 {
-    const bool is_small = problem->head_dim_qk <= 64;
-    return is_short(problem, FEW_KEYS) ? s->block_n != 80 && (is_small || s->consumers != 4) : s->consumers != 4;
+    const bool few = is_short(problem, FEW_KEYS);
+    if (s->consumers == 4)
+        return few && problem->head_dim_qk <= 64;
+    return !(few && s->block_n == 80);
 }
 
 /* What the accelerator takes: numbers of rows that an int holds, rows in one piece, every step a positive multiple of 16 bytes

@@ -31,14 +31,6 @@ static void end(struct fixture *f)
     clattn_plan_destroy(f->plan);
 }
 
-static cl_command_queue queue_with(cl_command_queue_properties properties)
-{
-    cl_int code;
-    cl_command_queue queue =
-        clCreateCommandQueue(clattn_context_cl(bench.context), clattn_context_device(bench.context), properties, &code);
-    return code == CL_SUCCESS ? queue : NULL;
-}
-
 static void case_R092_wait_lists(void **state)
 {
     (void)state;
@@ -71,7 +63,7 @@ static void stages_wait_and_the_event_is_the_last(void **state)
             struct fixture f;
             cl_int code, status = CL_COMPLETE;
             cl_event event = NULL;
-            cl_command_queue queue = queue_with(kinds[i]);
+            cl_command_queue queue = bench_queue_with(kinds[i]);
             if (queue == NULL) {
                 continue;
             }
@@ -105,7 +97,7 @@ static void chains_on_an_out_of_order_queue(void **state)
 {
     (void)state;
     enum { LINKS = 12 };
-    cl_command_queue queue = queue_with(CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+    cl_command_queue queue = bench_queue_with(CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
     if (queue == NULL) {
         return;
     }
@@ -160,7 +152,7 @@ static void chains_on_an_out_of_order_queue(void **state)
 static void profiling_changes_nothing(void **state)
 {
     (void)state;
-    cl_command_queue queue = queue_with(CL_QUEUE_PROFILING_ENABLE);
+    cl_command_queue queue = bench_queue_with(CL_QUEUE_PROFILING_ENABLE);
     assert_non_null(queue);
     struct fixture f;
     begin(&f, "unfused");

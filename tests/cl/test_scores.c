@@ -480,12 +480,10 @@ static void avoided_scores_are_unsupported(void **state)
 
 static int open_queue(void **state)
 {
-    cl_int code = CL_SUCCESS;
     if (bench_open(state) != 0)
         return -1;
-    queue = clCreateCommandQueue(clattn_context_cl(bench.context), clattn_context_device(bench.context),
-                                 CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, &code);
-    return code == CL_SUCCESS ? 0 : -1;
+    queue = bench_queue_with(CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+    return queue ? 0 : -1;
 }
 
 static int close_queue(void **state)

@@ -19,17 +19,6 @@ static int open_all(void **state)
     return bench_open(state);
 }
 
-/* NULL where the device has none with these properties. */
-static cl_command_queue queue_of(cl_command_queue_properties properties)
-{
-    cl_int code = CL_SUCCESS;
-    const clattn_context *context = bench.context;
-    cl_command_queue queue =
-        clCreateCommandQueue(clattn_context_cl(context), clattn_context_device(context), properties, &code);
-    assert_true(code == CL_SUCCESS || (properties && code == CL_INVALID_QUEUE_PROPERTIES));
-    return queue;
-}
-
 /* Bytes of the buffers made for a call on `queue`, whose result must be right. */
 static long bytes_on(cl_command_queue queue, clattn_plan *plan, const struct buffers *buffers)
 {
@@ -60,8 +49,8 @@ static void an_in_order_queue_keeps_it(void **state)
     clattn_plan *plan = begin("hq2 q5 k7 d8", &buffers);
     const long size = (long)clattn_workspace_size(plan);
     const long memory = layer->live[LAYER_MEMORY], queues = layer->live[LAYER_QUEUE];
-    cl_command_queue first = queue_of(0), second = queue_of(0);
-    assert_true(size > 0);
+    cl_command_queue first = bench_queue_with(0), second = bench_queue_with(0);
+    assert_true(size > 0 && first && second);
     assert_int_equal(bytes_on(first, plan, &buffers), size);
     assert_int_equal(bytes_on(first, plan, &buffers), 0);
     assert_int_equal(bytes_on(first, plan, &buffers), 0);
@@ -84,7 +73,7 @@ static void an_out_of_order_queue_does_not(void **state)
 {
     (void)state;
     struct buffers buffers;
-    cl_command_queue queue = queue_of(CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE), other = queue_of(0);
+    cl_command_queue queue = bench_queue_with(CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE), other = bench_queue_with(0);
     if (queue == NULL) {
         clReleaseCommandQueue(other);
         skip();

@@ -92,13 +92,11 @@ static void case_R093_many_threads_one_plan(void **state)
         clattn_plan *plan = plan_of(bench.context, "q1 k24 d8", engine);
         memset(workers, 0, sizeof workers);
         for (int i = 0; i < THREADS; i++) {
-            cl_int code;
             workers[i].number = i;
             workers[i].plan = plan;
             workers[i].context = bench.context;
-            workers[i].queue =
-                clCreateCommandQueue(clattn_context_cl(bench.context), clattn_context_device(bench.context), 0, &code);
-            assert_int_equal(code, CL_SUCCESS);
+            workers[i].queue = bench_queue_with(0);
+            assert_non_null(workers[i].queue);
         }
         start_all(workers, THREADS, call_with_own_numbers);
         for (int i = 0; i < THREADS; i++) {

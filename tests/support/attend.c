@@ -37,6 +37,14 @@ int bench_close(void **state)
     return 0;
 }
 
+cl_command_queue bench_queue_with(cl_command_queue_properties properties)
+{
+    cl_int code = CL_SUCCESS;
+    cl_command_queue queue =
+        clCreateCommandQueue(clattn_context_cl(bench.context), clattn_context_device(bench.context), properties, &code);
+    return code == CL_SUCCESS ? queue : NULL;
+}
+
 static void parse(struct trial *trial, const char *text)
 {
     clattn_error error;

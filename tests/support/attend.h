@@ -18,6 +18,9 @@ extern struct bench bench;
 int bench_open(void **state);
 int bench_close(void **state);
 
+/* Another queue on its device; NULL where that has none with these properties. */
+cl_command_queue bench_queue_with(cl_command_queue_properties properties);
+
 /* A context with other device facts; closed with bench_context_close. */
 void bench_context_open(struct bench *other, const char *overrides);
 void bench_context_close(struct bench *other);

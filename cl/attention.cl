@@ -73,6 +73,9 @@ __kernel __attribute__((reqd_work_group_size(WORK_GROUP, 1, 1))) void attention(
         softmax_step(&e, m, l, alpha, altered);
         engine_pv(&e, &t, key0, alpha);
     }
+#ifdef ENGINE_STORE_PARTIAL
+    ENGINE_STORE_PARTIAL(&e, &t, &args, m, l, workspace);
+#else
 #ifdef ENGINE_JOIN
     ENGINE_JOIN(&e, m, l);
 #endif
@@ -80,6 +83,7 @@ __kernel __attribute__((reqd_work_group_size(WORK_GROUP, 1, 1))) void attention(
     ENGINE_END(&e);
 #endif
     store_tile(&e, &t, &args, &options, m, l, o_data, lse_data, workspace);
+#endif
 #ifdef MERGE_INSIDE
     if (IS_LAST_CHUNK(&t, &args, workspace)) {
         merge_tile(&t, &args, &options, o_data, lse_data, workspace);

@@ -7,11 +7,6 @@
  *        output of (batch, head, query, chunk)   HEAD_DIM_V floats each, chunks of a row side by side
  *        LSE of the same, in base two            behind all outputs
  */
-FN long partial_rows(const launch_args *a) { return (long)a->batches * a->heads_q * a->seq_q * a->chunks; }
-FN long partial_row(const launch_args *a, int batch, int head, int query, int chunk)
-{
-    return (((long)batch * a->heads_q + head) * a->seq_q + query) * a->chunks + chunk;
-}
 
 /* A sink takes part in the denominator of its head's rows, and in nothing else. `scale` is what O and l are multiplied by for
  * it. */

@@ -190,3 +190,10 @@ FN int tile_block_class(const tile *t, int key)
     return CLASS_ANY;
 #endif
 }
+
+/* Partial results of chunks of keys, all of them and the number of one: cl/epilogue.cl says what stands there. */
+FN long partial_rows(const launch_args *a) { return (long)a->batches * a->heads_q * a->seq_q * a->chunks; }
+FN long partial_row(const launch_args *a, int batch, int head, int query, int chunk)
+{
+    return (((long)batch * a->heads_q + head) * a->seq_q + query) * a->chunks + chunk;
+}

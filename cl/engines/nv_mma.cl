@@ -8,7 +8,7 @@
  *        columns   8 * j + c and 8 * j + c + 1, of S and of O alike
  *
  *        Where there are few rows, KEY_WARPS warps share them: each has its own keys of a block, its own maximum, sum and O,
- *        and behind the loop these are added up.
+ *        and behind the loop these are added up (copies and waiting: cl/engines/nv_mma_few.cl).
  *
  *        local memory   [ Q ] [ K ] x SLOTS [ V ] x SLOTS        rows padded by 16 bytes: eight of them lie in distinct banks
  *
@@ -68,8 +68,8 @@
 #define NV_LATE_OPTIONS
 #define NV_MAY_BE_LATE(e) ((e)->plain)
 #else
-/* Which keys of a block a warp sees, a byte each; only where options can hide them. */
-#define SEEN_SIZE (SCORE_OPTIONS ? ROW_WARPS * BLOCK_N : 0)
+/* Which keys of a block a warp sees, a byte each; only where options can hide them and warps share keys. */
+#define SEEN_SIZE (SCORE_OPTIONS && KEY_WARPS == 1 ? WARPS * BLOCK_N : 0)
 #define BIAS_SIZE 0
 #endif
 #define LOCAL_SIZE (Q_SIZE + SLOTS * (K_SIZE + V_SIZE) + SEEN_SIZE + BIAS_SIZE)
@@ -120,6 +120,9 @@ typedef struct {
     float slack;           /* ENGINE_SLACK with that factor */
     uint q_at, k_at, v_at; /* where this work-item's part of an operand lies in Q, in a slot of K, of V */
     int turn;
+#if KEY_WARPS > 1
+    int ahead; /* the block that is asked for next */
+#endif
     int hides; /* an option can hide a key from every row */
 #ifdef NV_PAIRS
     int plain;                                 /* no option changes a score that it does not hide */
@@ -154,6 +157,9 @@ typedef struct {
 #define K_PLACE(e, slot) ((e)->local_memory + Q_SIZE + (slot)*K_SIZE)
 #define V_PLACE(e, slot) ((e)->local_memory + Q_SIZE + SLOTS * K_SIZE + (slot)*V_SIZE)
 
+#if KEY_WARPS > 1
+#include "cl/engines/nv_mma_few.cl"
+#else
 /* Rows of K and V that no row of the tile sees arrive as 0. Each ends its group of copies, empty or not: they are counted. */
 FN void copy_k(engine *e, const tile *t, int key0, int slot)
 {
@@ -173,6 +179,19 @@ FN void stage_v(engine *e, const tile *t, int key0, int slot)
     }
     PTX_COPY_COMMIT();
 }
+FN void fetch_first(engine *e, const tile *t, int key0, const nv_matrix *rows_of_q)
+{
+    if (key0 < t->key_end) {
+        /* K first: it comes from further away, and the addresses of Q's rows take a while. */
+        copy_k(e, t, key0, 0);
+        stage_any(e->local_memory, rows_of_q, BLOCK_M, DIM, QK_STRIDE, HEAD_DIM, t->row0, 0, t->rows);
+        PTX_COPY_COMMIT();
+        if (SLOTS == 2) {
+            stage_v(e, t, key0, 0);
+        }
+    }
+}
+#endif
 
 FN void engine_begin(engine *e, const tile *t, const launch_args *a, __global const void *q, __global const void *k,
                      __global const void *v)
@@ -200,17 +219,10 @@ FN void engine_begin(engine *e, const tile *t, const launch_args *a, __global co
     nv_matrix_set(&rows_of_q, q, tile_q_offset(t, a->q), a->q, t->pack);
     nv_matrix_set(&e->k, k, tile_kv_offset(t, a->k), a->k, 1);
     nv_matrix_set(&e->v, v, tile_kv_offset(t, a->v), a->v, 1);
-    if (key0 < t->key_end) {
-        /* K first: it comes from further away, and the addresses of Q's rows take a while. */
-        copy_k(e, t, key0, 0);
-        stage_any(e->local_memory, &rows_of_q, BLOCK_M, DIM, QK_STRIDE, HEAD_DIM, t->row0, 0, t->rows);
-        PTX_COPY_COMMIT();
-        if (SLOTS == 2) {
-            stage_v(e, t, key0, 0);
-        }
-    }
+    fetch_first(e, t, key0, &rows_of_q);
 }
 
+#if KEY_WARPS == 1
 /* One barrier a block with two slots: K and V are there, and nobody reads any more what stood where the next ones go. With one
  * slot V comes beside the first product, and the next K beside softmax and the second. */
 FN void begin_block(void)
@@ -264,7 +276,7 @@ FN void engine_qk(engine *e, const tile *t, int key0, float factor)
 /* Clears the rows of V that a mask or a bias hides from every row of the tile: 0 times NaN would be NaN. */
 FN void clear_unseen(engine *e, uint values)
 {
-    const int item = (int)get_local_id(0) % 32, warp = KEY_WARPS > 1 ? 0 : (int)get_local_id(0) / 32;
+    const int item = (int)get_local_id(0) % 32;
     FOR_S_COLS(c)
     {
         int weighs = 0;
@@ -272,14 +284,14 @@ FN void clear_unseen(engine *e, uint values)
         const uint vote = ptx_ballot(weighs);
         /* Work-items with the same i % 4 hold the same column. */
         if (item < 4) {
-            e->seen[warp * BLOCK_N + ENGINE_S_COL(e, c)] = (uchar)((vote & (0x11111111u << item)) != 0u);
+            e->seen[e->warp * BLOCK_N + ENGINE_S_COL(e, c)] = (uchar)((vote & (0x11111111u << item)) != 0u);
         }
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int i = (int)get_local_id(0); i < BLOCK_N * (DIM_V / PIECE); i += WORK_GROUP) {
         const int key = i / (DIM_V / PIECE);
         int seen = 0;
-        for (int w = 0; w < ROW_WARPS; w++) {
+        for (int w = 0; w < WARPS; w++) {
             seen |= e->seen[w * BLOCK_N + key];
         }
         if (!seen) {
@@ -311,53 +323,5 @@ FN void engine_pv(engine *e, const tile *t, int key0, const elem *alpha)
     product_pv(e, from, alpha);
 #endif
     e->turn ^= SLOTS - 1;
-}
-
-#if KEY_WARPS > 1
-/* In float: what a warp has of m, l and O, a number of each work-item side by side. */
-#define PART_SIZE (S_ROWS * (2 + O_COLS) * 32)
-#if KEY_WARPS * PART_SIZE * 4 > LOCAL_SIZE
-#error "nv_mma: local memory does not hold what the warps have"
-#endif
-#define ENGINE_JOIN(e, m, l) join_warps(e, m, l)
-#ifdef ENGINE_BASE_TWO
-#define PART_WEIGHT(e, x, base) EXP2(ENGINE_BASE_TWO(e, x) - ENGINE_BASE_TWO(e, base))
-#else
-#define PART_WEIGHT(e, x, base) EXP2((x) - (base))
-#endif
-
-/* The first warp gets everything, the others get rows that are not there. */
-FN void join_warps(engine *e, elem *m, elem *l)
-{
-    __local float *part = e->parts + e->warp * PART_SIZE + (int)get_local_id(0) % 32;
-    barrier(CLK_LOCAL_MEM_FENCE);
-    FOR_ROWS(r)
-    {
-        __local float *place = part + r * (2 + O_COLS) * 32;
-        place[0] = m[r];
-        place[32] = l[r];
-        FOR_O_COLS(c) { place[(2 + c) * 32] = O_GET(e, r, c); }
-    }
-    barrier(CLK_LOCAL_MEM_FENCE);
-    if (e->warp != 0) {
-        e->row = 1 << 20;
-        return;
-    }
-    FOR_ROWS(r)
-    {
-        __local float *place = part + r * (2 + O_COLS) * 32;
-        float top = m[r];
-        UNROLL for (int w = 1; w < KEY_WARPS; w++) { top = LARGER(top, place[w * PART_SIZE]); }
-        const float base = top == -INFINITY ? 0.0f : top, own = PART_WEIGHT(e, m[r], base);
-        m[r] = top;
-        l[r] *= own;
-        FOR_O_COLS(c) { O_GET(e, r, c) *= own; }
-        UNROLL for (int w = 1; w < KEY_WARPS; w++)
-        {
-            const float weight = PART_WEIGHT(e, place[w * PART_SIZE], base);
-            l[r] = MULTIPLY_ADD(place[w * PART_SIZE + 32], weight, l[r]);
-            FOR_O_COLS(c) { O_GET(e, r, c) = MULTIPLY_ADD(place[w * PART_SIZE + (2 + c) * 32], weight, O_GET(e, r, c)); }
-        }
-    }
 }
 #endif

@@ -142,6 +142,16 @@ FN void ptx_copy(uint to, __global const void *from, uint bytes)
 {
     __asm__ volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" : : "r"(to), "l"(from), "r"(bytes) : "memory");
 }
+/* The same for what is read once: lines of 128 bytes are asked for whole, and are the first to leave the second-level cache. */
+FN void ptx_copy_once(uint to, __global const void *from, uint bytes)
+{
+    ulong policy;
+    __asm__("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+    __asm__ volatile("cp.async.cg.shared.global.L2::cache_hint.L2::128B [%0], [%1], 16, %2, %3;"
+                     :
+                     : "r"(to), "l"(from), "r"(bytes), "l"(policy)
+                     : "memory");
+}
 #define PTX_COPY_COMMIT() __asm__ volatile("cp.async.commit_group;" : : : "memory")
 /* What each work-item of the warp did to memory, the others see. */
 #define PTX_WARP_TOGETHER() __asm__ volatile("bar.warp.sync 0xffffffff;" : : : "memory")

@@ -7,6 +7,17 @@ typedef uint nv_element;
 typedef ushort nv_element;
 #endif
 
+/* Who copies a matrix: all of the group, or with few rows each warp what it reads itself; then nobody else reads that. */
+#if KEY_WARPS > 1
+#define STAGE_ITEMS 32
+#define STAGE_ITEM ((int)get_local_id(0) % 32)
+#define STAGE_COPY(to, from, bytes) ptx_copy_once(to, from, bytes)
+#else
+#define STAGE_ITEMS WORK_GROUP
+#define STAGE_ITEM ((int)get_local_id(0))
+#define STAGE_COPY(to, from, bytes) ptx_copy(to, from, bytes)
+#endif
+
 /* Element (row, col) of one tile's matrix stands at data + row * row_step + col * col_step. */
 typedef struct {
     __global const nv_element *data;
@@ -53,12 +64,12 @@ FN uint4 stage_scattered(const nv_matrix *m, int row, int col0, int width)
 FN void stage_any(uint to, const nv_matrix *m, int rows, int cols, int stride, int width, int row0, int first, int last)
 {
     const int pieces = cols / PIECE;
-    for (int i = ptx_here((int)get_local_id(0)); i < rows * pieces; i += WORK_GROUP) {
+    for (int i = ptx_here(STAGE_ITEM); i < rows * pieces; i += STAGE_ITEMS) {
         const int r = i / pieces, col = i % pieces * PIECE, row = row0 + r;
         const int bytes = row >= first && row < last ? clamp(ELEM_BYTES * (width - col), 0, 16) : 0;
         const uint at = to + (uint)(r * stride + col * ELEM_BYTES);
         if (m->whole) {
-            ptx_copy(at, bytes ? nv_matrix_row(m, row) + col : m->data, (uint)bytes);
+            STAGE_COPY(at, bytes ? nv_matrix_row(m, row) + col : m->data, (uint)bytes);
         } else {
             ptx_store(at, bytes ? stage_scattered(m, row, col, width) : (uint4)(0u));
         }
@@ -68,7 +79,7 @@ FN void stage_any(uint to, const nv_matrix *m, int rows, int cols, int stride, i
 /* The same for rows that are there and aligned, and columns without padding: `lanes` work-items copy a row. A copy may be done
  * piece by piece, STAGE_PIECES(rows, cols) of them, beside something else. */
 #define STAGE_LANES(cols) ((cols) / PIECE & -((cols) / PIECE))
-#define STAGE_DOWN(cols) (WORK_GROUP / STAGE_LANES(cols))
+#define STAGE_DOWN(cols) (STAGE_ITEMS / STAGE_LANES(cols))
 #define STAGE_ACROSS(cols) ((cols) / PIECE / STAGE_LANES(cols))
 #define STAGE_PIECES(rows, cols) ((rows) / STAGE_DOWN(cols) * STAGE_ACROSS(cols))
 typedef struct {
@@ -79,7 +90,7 @@ typedef struct {
 
 FN void nv_copy_begin(nv_copy *c, uint to, const nv_matrix *m, int cols, int stride, int row0)
 {
-    const int r0 = (int)get_local_id(0) / STAGE_LANES(cols), col0 = (int)get_local_id(0) % STAGE_LANES(cols) * PIECE;
+    const int r0 = STAGE_ITEM / STAGE_LANES(cols), col0 = STAGE_ITEM % STAGE_LANES(cols) * PIECE;
     c->to = to + (uint)(r0 * stride + col0 * ELEM_BYTES);
     c->from = m->data + (row0 + r0) * m->row_step + col0;
     c->step = STAGE_DOWN(cols) * m->row_step;
@@ -88,8 +99,8 @@ FN void nv_copy_begin(nv_copy *c, uint to, const nv_matrix *m, int cols, int str
 FN void nv_copy_piece(nv_copy *c, int cols, int stride, int i)
 {
     const int r = i / STAGE_ACROSS(cols), across = i % STAGE_ACROSS(cols);
-    ptx_copy(c->to + (uint)(r * STAGE_DOWN(cols) * stride + across * STAGE_LANES(cols) * PIECE * ELEM_BYTES),
-             c->from + across * STAGE_LANES(cols) * PIECE, 16);
+    STAGE_COPY(c->to + (uint)(r * STAGE_DOWN(cols) * stride + across * STAGE_LANES(cols) * PIECE * ELEM_BYTES),
+               c->from + across * STAGE_LANES(cols) * PIECE, 16);
     if (across == STAGE_ACROSS(cols) - 1) {
         c->from += c->step;
     }

@@ -27,7 +27,7 @@ static bool has_pairs(const clattn_problem *problem, const struct nv_tile *s)
 static int options_bytes(const clattn_problem *problem, const struct nv_tile *s)
 {
     if (!has_pairs(problem, s))
-        return row_warps(s) * s->block_n;
+        return s->key_warps > 1 ? 0 : s->warps * s->block_n;
     return problem->bias.present ? rows_of_tile(s) * (s->block_n + 8) * (problem->bias.type == CLATTN_FP32 ? 4 : 2) : 0;
 }
 

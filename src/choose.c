@@ -130,7 +130,7 @@ enum {
     SPLIT_LONG = 512,
     SPLIT_MAX_CHUNK = 2048
 };
-enum { SPLIT_CPU_CHUNK = 512, MERGE_MAX_DIM = 256, MERGE_MAX_GROUPS = 1024 };
+enum { SPLIT_CPU_CHUNK = 512, MERGE_MAX_DIM = 256, MERGE_MAX_GROUPS = 1024, MERGE_MAX_ROWS = 8 };
 
 static int64_t chunk_of(const struct facts *facts, const clattn_problem *problem)
 {
@@ -142,11 +142,12 @@ static int64_t chunk_of(const struct facts *facts, const clattn_problem *problem
 }
 
 /* A launch less saves the time of several thousand keys; each group pays for it by waiting until its part is visible, which
- * many groups in turn would feel. */
+ * many groups in turn would feel. And more than a few rows take one group longer than they take many, launch included. */
 static bool merges_inside(const struct facts *facts, const clattn_problem *problem, int chunk)
 {
     const int64_t chunks = (problem->seq_kv + chunk - 1) / chunk;
-    return cla_facts_groups_meet(facts) && problem->head_dim_v <= MERGE_MAX_DIM &&
+    const int64_t group = problem->heads_kv > 0 ? problem->heads_q / problem->heads_kv : 1;
+    return cla_facts_groups_meet(facts) && problem->head_dim_v <= MERGE_MAX_DIM && problem->seq_q * group <= MERGE_MAX_ROWS &&
            problem->batch * problem->heads_kv <= MERGE_MAX_GROUPS / (chunks > 0 ? chunks : 1);
 }
 

@@ -393,7 +393,7 @@ static const struct config *split_choice(const struct facts *facts, const char *
 }
 
 /* The group that ends the last chunk adds them up where NVIDIA's memory model says what groups see of each other, and where
- * there are few of them. A launch and its place in the workspace follow from that; chunks do not depend on it. */
+ * there are few of them and of rows. A launch and its place in the workspace follow from that; chunks do not depend on it. */
 static void chunks_are_added_up_inside_where_it_pays(void **state)
 {
     (void)state;
@@ -407,6 +407,8 @@ static void chunks_are_added_up_inside_where_it_pays(void **state)
         {"nvidia-hopper-h200.facts", "nv_mma", "b16 hq32 hkv8 q1 k8192 d128 fp16", 512, false},
         {"nvidia-hopper-h200.facts", "nv_mma", "hq32 hkv8 q1 k65536 d128 fp16", 2048, true},
         {"nvidia-hopper-h200.facts", "nv_mma", "hq32 hkv8 q1 k2048 d128 fp16", 256, true},
+        {"nvidia-hopper-h200.facts", "nv_mma", "hq64 hkv8 q1 k8192 d128 fp16", 512, true},
+        {"nvidia-hopper-h200.facts", "nv_mma", "hq128 hkv8 q1 k8192 d128 fp16", 512, false}, /* 16 rows */
         {"nvidia-hopper-h200.facts", "simt", "hq2 q1 k8192 d64 dv512 fp16", 256, false},
         {"nvidia-hopper-h200.facts", "reference", "hq32 hkv8 q1 k8192 d128 fp16", 512, false},
         {"amd-rdna2-gfx1030.facts", "simt", "hq32 hkv8 q1 k8192 d128 fp16", 512, false},

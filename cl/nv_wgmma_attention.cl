@@ -46,17 +46,20 @@ typedef struct {
     int number; /* of tiles of this group */
     int first_block, key_begin, key_end, open_begin, open_end;
     int own_end;           /* no row of this consumer sees a key from there on, or the same as key_end */
+    int unseen_values;     /* from this key on V holds what no row of the tile sees */
     int key0, next, class; /* the block at work, the one behind it, and what mask and bias have to say about it */
     int hides;             /* a key of it is hidden from every row of this warp */
 } span;
 
 /* Of this consumer's rows: fewer than the tile's see less of a diagonal. */
-FN void span_of(const engine *e, span *keys, __local const shared_tile *given)
+FN void span_of(const engine *e, span *keys, const launch_args *a, __local const shared_tile *given)
 {
     const int first = given->t.row0 + e->consumer * 64, last = min(first + 63, given->t.rows - 1);
     const int last_real = min(last, given->t.q_length - 1);
     keys->key_begin = given->t.key_begin;
     keys->key_end = keys->own_end = given->t.key_end;
+    /* Past the tensor's last row the accelerator has filled in zeros. */
+    keys->unseen_values = !a->starts_type && keys->key_end == a->seq_kv ? INT_MAX : keys->key_end;
     keys->first_block = keys->next = keys->key_begin / BLOCK_N * BLOCK_N;
     keys->open_begin = max(0, last + given->t.diagonal_low);
     keys->open_end = last < given->t.q_length ? min(given->t.kv_length, first + given->t.diagonal_high + 1) : 0;
@@ -79,7 +82,7 @@ FN void clear_unseen(const engine *e, const span *keys, int key0, int slot)
     const int item = ptx_here((int)get_local_id(0)) % 128;
     for (int i = item; i < BLOCK_N * PANELS_V * 8; i += 128) {
         const int row = i / 8 % BLOCK_N, key = key0 + row;
-        if (key < keys->key_begin || key >= keys->key_end) {
+        if (key < keys->key_begin || key >= keys->unseen_values) {
             ptx_store(V_PLACE(e) + (uint)(slot * V_SIZE + i * 16), (uint4)(0u));
         }
     }
@@ -90,11 +93,11 @@ FN void clear_unseen(const engine *e, const span *keys, int key0, int slot)
 /* K of `block` is there: which keys it has. */
 FN void wait_keys(const engine *e, span *keys, int key0, int block)
 {
-    barrier_wait(K_FULL(e, block & 1), block >> 1);
+    barrier_wait(K_FULL(e, SLOT(block)), SLOT_TURN(block));
 #if PREPASS
-    keys->key0 = ptx_uniform(BLOCK_NOTE(e, block & 1)->key0);
-    keys->next = ptx_uniform(BLOCK_NOTE(e, block & 1)->next);
-    keys->class = ptx_uniform(BLOCK_NOTE(e, block & 1)->class);
+    keys->key0 = ptx_uniform(BLOCK_NOTE(e, SLOT(block))->key0);
+    keys->next = ptx_uniform(BLOCK_NOTE(e, SLOT(block))->next);
+    keys->class = ptx_uniform(BLOCK_NOTE(e, SLOT(block))->class);
 #else
     keys->key0 = key0;
     keys->next = key0 + BLOCK_N;
@@ -104,9 +107,9 @@ FN void wait_keys(const engine *e, span *keys, int key0, int block)
 
 FN void wait_values(const engine *e, const span *keys, int key0, int block)
 {
-    barrier_wait(V_FULL(e, block & 1), block >> 1);
-    if (key0 < keys->key_begin || key0 + BLOCK_N > keys->key_end) {
-        clear_unseen(e, keys, key0, block & 1);
+    barrier_wait(V_FULL(e, SLOT(block)), SLOT_TURN(block));
+    if (key0 < keys->key_begin || key0 + BLOCK_N > keys->unseen_values) {
+        clear_unseen(e, keys, key0, SLOT(block));
     }
 }
 
@@ -115,7 +118,7 @@ FN void check_values(const engine *e, const span *keys, int block)
 {
 #if SCORE_OPTIONS
     if (keys->hides) {
-        barrier_wait(V_FULL(e, block & 1), block >> 1);
+        barrier_wait(V_FULL(e, SLOT(block)), SLOT_TURN(block));
         clear_hidden(e, block);
     }
 #endif
@@ -169,14 +172,14 @@ FN void pack(engine *e, span *keys, const launch_args *a, int block)
 {
     pack_weights(e);
 #if SCORE_OPTIONS
-    keys->hides = publish_unseen(e, block & 1, options_hide(a, keys->class));
+    keys->hides = publish_unseen(e, SLOT(block), options_hide(a, keys->class));
 #endif
 }
 
 /* S of block `now` is there: K, and behind a tile's last block Q, may be overwritten. */
 FN void release_operands(const engine *e, const span *keys, int now)
 {
-    release(K_EMPTY(e, now & 1));
+    release(K_EMPTY(e, SLOT(now)));
     if (!STAGES_O && keys->next >= keys->own_end) {
         release(Q_EMPTY(e, keys->number));
     }
@@ -201,9 +204,9 @@ FN void pass_blocks(const engine *e, span *keys, int *block)
         wait_keys(e, keys, keys->next, *block);
         turn_begin(e);
         turn_end(e);
-        release(K_EMPTY(e, *block & 1));
-        barrier_wait(V_FULL(e, *block & 1), *block >> 1);
-        release(V_EMPTY(e, *block & 1));
+        release(K_EMPTY(e, SLOT(*block)));
+        barrier_wait(V_FULL(e, SLOT(*block)), SLOT_TURN(*block));
+        release(V_EMPTY(e, SLOT(*block)));
     }
 #endif
 }
@@ -216,7 +219,7 @@ FN void consume_tile(engine *e, span *keys, const launch_args *a, const option_d
     int first = 1; /* O has nothing of this tile yet: the product overwrites it */
     wait_keys(e, keys, keys->first_block, *block);
     turn_begin(e);
-    wgmma_qk(e, keys->number, *block & 1);
+    wgmma_qk(e, keys->number, SLOT(*block));
     turn_end(e);
     fetch_options(e, keys, a, b);
     WGMMA_WAIT(0);
@@ -229,9 +232,9 @@ FN void consume_tile(engine *e, span *keys, const launch_args *a, const option_d
         check_values(e, keys, last);
         wait_keys(e, keys, keys->next, now);
         turn_begin(e);
-        wgmma_qk(e, keys->number, now & 1);
+        wgmma_qk(e, keys->number, SLOT(now));
         wait_values(e, keys, last_key0, last);
-        wgmma_pv(e, last & 1, !first);
+        wgmma_pv(e, SLOT(last), !first);
         first = 0;
         turn_end(e);
         fetch_options(e, keys, a, b);
@@ -239,7 +242,7 @@ FN void consume_tile(engine *e, span *keys, const launch_args *a, const option_d
         release_operands(e, keys, now);
         weigh(e, keys, a, b, factor, m, l, alpha);
         WGMMA_WAIT(0);
-        release(V_EMPTY(e, last & 1));
+        release(V_EMPTY(e, SLOT(last)));
         FOR_ROWS(r)
         {
             FOR_O_COLS(c) { O_GET(e, r, c) *= alpha[r]; }
@@ -248,9 +251,9 @@ FN void consume_tile(engine *e, span *keys, const launch_args *a, const option_d
     }
     check_values(e, keys, *block);
     wait_values(e, keys, keys->key0, *block);
-    wgmma_pv(e, *block & 1, !first);
+    wgmma_pv(e, SLOT(*block), !first);
     WGMMA_WAIT(0);
-    release(V_EMPTY(e, *block & 1));
+    release(V_EMPTY(e, SLOT(*block)));
     ++*block;
 }
 
@@ -296,7 +299,7 @@ FN void consume(engine *e, const launch_args *a, const option_data *b, __global 
             l[r] = (elem)(0.0f);
         }
         if (kind == TILE_SEES) {
-            span_of(e, &keys, given);
+            span_of(e, &keys, a, given);
             if (keys.own_end > keys.first_block) {
                 consume_tile(e, &keys, a, b, &block, factor, m, l);
             } else {

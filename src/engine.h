@@ -35,6 +35,7 @@ struct config {
     int key_warps;      /* warps that share rows and have each its own keys of a block; 1: each has rows of its own */
     int slots;          /* chunks of K or V in local memory at once: 2 while the next is on its way, 1 to save memory */
     int q_places;       /* for Q in local memory: 2 where the next tile's comes while this one is at work */
+    int kv_slots;       /* for blocks of K and of V each */
     bool hides_by_bits; /* what rows do not see is a word of bits a row, hidden without a branch */
     int q_resident;     /* 1: Q stays in local memory whole, 0: its chunks come with those of K */
     int vector_k, vector_v; /* elements a load of K and V may take at once: strides and alignment allow it */

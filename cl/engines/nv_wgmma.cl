@@ -6,7 +6,7 @@
  *        rows      64 * w + 16 * (i / 32) + i % 32 / 4, and that + 8       of work-item i of consumer w
  *        columns   8 * j + i % 4 * 2, and that + 1                         of S and of O alike
  *
- *        local memory   [ Q ] x Q_PLACES [ K ] x 2 [ V ] x 2 [ barriers ] [ tile ] x 4
+ *        local memory   [ Q ] x Q_PLACES [ K ] x KV_SLOTS [ V ] x KV_SLOTS [ barriers ] [ tile ] x 4
  *
  * A matrix lies in panels of 64 columns, a row of a panel in 128 bytes, its 16-byte piece p of row r in place p ^ (r % 8): what
  * the accelerator writes and the products read. Its loop is cl/nv_wgmma_attention.cl, and the text is built in two stages
@@ -37,17 +37,18 @@
 #define Q_SIZE (PANELS * Q_PANEL)
 #define K_SIZE (PANELS * KV_PANEL)
 #define V_SIZE (PANELS_V * KV_PANEL)
-#define BARRIERS_SIZE 128
+#define BARRIERS_SIZE (64 * KV_SLOTS) /* five a slot, and six */
 /* Four tiles: one whose output is stored, up to two at work, one drawn ahead; and a note a slot of K. */
-#define TILES_SIZE 512
+#define TILES_SIZE (480 + 16 * KV_SLOTS)
 /* Which keys of the blocks in both slots no row of a warp sees, four words each. */
-#define UNSEEN_SIZE (SCORE_OPTIONS ? 2 * CONSUMERS * 64 : 0)
+#define UNSEEN_SIZE (SCORE_OPTIONS ? KV_SLOTS * CONSUMERS * 64 : 0)
 /* The bias of a block, 16 rows a warp. Rows are padded: eight of them lie in distinct banks. */
 #define BIAS_WIDTH (BIAS_TYPE == 0 ? 0 : BIAS_TYPE == FP32 ? 4 : 2)
 #define BIAS_STRIDE ((BLOCK_N + 8) * BIAS_WIDTH)
 #define BIAS_SIZE (BLOCK_M * BIAS_STRIDE)
 /* Panels begin at multiples of 1024, local memory only at multiples of 16. */
-#define LOCAL_SIZE (1024 + Q_PLACES * Q_SIZE + 2 * (K_SIZE + V_SIZE) + BARRIERS_SIZE + TILES_SIZE + UNSEEN_SIZE + BIAS_SIZE)
+#define LOCAL_SIZE                                                                                                             \
+    (1024 + Q_PLACES * Q_SIZE + KV_SLOTS * (K_SIZE + V_SIZE) + BARRIERS_SIZE + TILES_SIZE + UNSEEN_SIZE + BIAS_SIZE)
 #if LOCAL_SIZE != LOCAL_BYTES
 #error "nv_wgmma: the host half counts local memory differently"
 #endif
@@ -91,7 +92,7 @@ typedef struct {
 typedef struct {
     int key0, next, class;
 } shared_block;
-typedef char tiles_fit[4 * sizeof(shared_tile) + 2 * sizeof(shared_block) <= TILES_SIZE ? 1 : -1];
+typedef char tiles_fit[4 * sizeof(shared_tile) + KV_SLOTS * sizeof(shared_block) <= TILES_SIZE ? 1 : -1];
 
 typedef struct {
     uint local_memory;
@@ -125,10 +126,13 @@ typedef struct {
 /* Of tile number `number` of the group. */
 #define Q_PLACE(e, number) ((e)->local_memory + (uint)(number) % Q_PLACES * Q_SIZE)
 #define K_PLACE(e) ((e)->local_memory + Q_PLACES * Q_SIZE)
-#define V_PLACE(e) (K_PLACE(e) + 2 * K_SIZE)
+#define V_PLACE(e) (K_PLACE(e) + KV_SLOTS * K_SIZE)
+/* Where K and V of block number `block` of the group are, and which turn of the barriers of this slot is its. */
+#define SLOT(block) ((int)((uint)(block) % KV_SLOTS))
+#define SLOT_TURN(block) ((int)((uint)(block) / KV_SLOTS))
 #define TILE(e, number) (&(e)->tiles[(number) % 4])
 #define BLOCK_NOTE(e, slot) ((__local shared_block *)((e)->tiles + 4) + (slot))
-#define BIAS_PLACE(e) (V_PLACE(e) + 2 * V_SIZE)
+#define BIAS_PLACE(e) (V_PLACE(e) + KV_SLOTS * V_SIZE)
 #define BARRIERS(e) (BIAS_PLACE(e) + BIAS_SIZE)
 
 #include "cl/engines/nv_wgmma_ptx.cl"

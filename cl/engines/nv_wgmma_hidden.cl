@@ -4,7 +4,6 @@
  * holds there; if that is not finite, it waits for what the other warps say, and clears what nobody sees.
  */
 #if SCORE_OPTIONS
-#define UNSEEN_FULL(e, slot) BARRIER(e, 12 + (slot))
 /* Words of a slot, four a warp: bit c of word i is key ENGINE_S_COL(c) of work-item i. */
 #define UNSEEN(e, slot) ((e)->unseen + (slot)*CONSUMERS * 16)
 
@@ -25,10 +24,10 @@ FN int publish_unseen(const engine *e, int slot, int hides)
 FN uint unseen_by_all(const engine *e, int block, int lane)
 {
     uint unseen = KEY_BITS;
-    barrier_wait(UNSEEN_FULL(e, block & 1), block >> 1);
+    barrier_wait(UNSEEN_FULL(e, SLOT(block)), SLOT_TURN(block));
     UNROLL for (int i = 0; i < CONSUMERS * 16; i += 32)
     {
-        unseen &= UNSEEN(e, block & 1)[min(i + lane, CONSUMERS * 16 - 4 + lane % 4)];
+        unseen &= UNSEEN(e, SLOT(block))[min(i + lane, CONSUMERS * 16 - 4 + lane % 4)];
     }
     UNROLL for (int bits = 4; bits < 32; bits *= 2) { unseen &= ptx_neighbour_word(unseen, bits); }
     return unseen;
@@ -54,7 +53,7 @@ FN int key_bit(uint words, int key, int lane) { return (int)(ptx_word_of(words, 
 /* Every warp does it for itself, all writing the same. */
 FN void clear_hidden(const engine *e, int block)
 {
-    const int item = ptx_here((int)get_local_id(0)) - 128, lane = item % 32, slot = block & 1;
+    const int item = ptx_here((int)get_local_id(0)) - 128, lane = item % 32, slot = SLOT(block);
     const uint unseen = UNSEEN(e, slot)[item / 32 * 4 + lane % 4];
     uint bad[(BLOCK_N + 31) / 32], any = 0;
     UNROLL for (int k = 0; k < (BLOCK_N + 31) / 32; k++)

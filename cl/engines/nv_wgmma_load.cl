@@ -4,33 +4,38 @@
  */
 #define BARRIER(e, i) (BARRIERS(e) + (uint)((i)*8))
 #define K_FULL(e, slot) BARRIER(e, slot)
-#define V_FULL(e, slot) BARRIER(e, 2 + (slot))
-#define K_EMPTY(e, slot) BARRIER(e, 4 + (slot))
-#define V_EMPTY(e, slot) BARRIER(e, 6 + (slot))
+#define V_FULL(e, slot) BARRIER(e, KV_SLOTS + (slot))
+#define K_EMPTY(e, slot) BARRIER(e, 2 * KV_SLOTS + (slot))
+#define V_EMPTY(e, slot) BARRIER(e, 3 * KV_SLOTS + (slot))
 /* Of tile number `number` of the group, and which turn of these barriers is its. */
-#define Q_FULL(e, number) BARRIER(e, 8 + (uint)(number) % Q_PLACES)
-#define Q_EMPTY(e, number) BARRIER(e, 10 + (uint)(number) % Q_PLACES)
+#define Q_FULL(e, number) BARRIER(e, 4 * KV_SLOTS + (uint)(number) % Q_PLACES)
+#define Q_EMPTY(e, number) BARRIER(e, 4 * KV_SLOTS + 2 + (uint)(number) % Q_PLACES)
 #define Q_TURN(number) ((int)((uint)(number) / Q_PLACES))
-#define TILE_WANTED(e) BARRIER(e, 14)
-#define TILE_DRAWN(e) BARRIER(e, 15)
+#define TILE_WANTED(e) BARRIER(e, 4 * KV_SLOTS + 4)
+#define TILE_DRAWN(e) BARRIER(e, 4 * KV_SLOTS + 5)
+#define UNSEEN_FULL(e, slot) BARRIER(e, 4 * KV_SLOTS + 6 + (slot))
 #define LOADERS (1 + 2 * CONSUMERS)
 #define LOADING 96 /* work-items; of the fourth warp one draws tiles */
 #define MAP_O 3
 
 FN void barriers_begin(const engine *e)
 {
-    for (int i = 0; i < 12; i++) {
-        /* Full: the loader arrives. Empty: a work-item of each consumers' warp. */
-        barrier_init(BARRIER(e, i), i < 4 || i / 2 == 4 ? 1 : 4 * CONSUMERS);
-    }
-    for (int i = 14; i < 16; i++) {
-        barrier_init(BARRIER(e, i), 1);
-    }
+    /* Full: the loader arrives. Empty: a work-item of each consumers' warp. */
+    for (int i = 0; i < KV_SLOTS; i++) {
+        barrier_init(K_FULL(e, i), 1);
+        barrier_init(V_FULL(e, i), 1);
+        barrier_init(K_EMPTY(e, i), 4 * CONSUMERS);
+        barrier_init(V_EMPTY(e, i), 4 * CONSUMERS);
 #if SCORE_OPTIONS
-    for (int i = 12; i < 14; i++) {
-        barrier_init(BARRIER(e, i), 16 * CONSUMERS); /* four work-items of each consumers' warp */
-    }
+        barrier_init(UNSEEN_FULL(e, i), 16 * CONSUMERS); /* four work-items of each consumers' warp */
 #endif
+    }
+    for (int i = 0; i < Q_PLACES; i++) {
+        barrier_init(Q_FULL(e, i), 1);
+        barrier_init(Q_EMPTY(e, i), 4 * CONSUMERS);
+    }
+    barrier_init(TILE_WANTED(e), 1);
+    barrier_init(TILE_DRAWN(e), 1);
     BARRIERS_PUBLISH();
 }
 
@@ -193,7 +198,7 @@ FN void next_tile(const engine *e, const launch_args *a, const nv_inputs *in, in
     }
 }
 
-/* Loads K and V of a tile, and turns to the next tile when both slots are under way. `block` counts the blocks of all tiles, as
+/* Loads K and V of a tile, and turns to the next tile when all slots are under way. `block` counts the blocks of all tiles, as
  * the consumers do. */
 FN void load_tile(const engine *e, const launch_args *a, const nv_inputs *in, const tile *t, int tiles, int *block, int alone)
 {
@@ -204,18 +209,18 @@ FN void load_tile(const engine *e, const launch_args *a, const nv_inputs *in, co
     source_set(&k, a, t, in->k, a->k, t->kv_head, t->kv_start, t->kv_length, alone);
     source_set(&v, a, t, in->v, a->v, t->kv_head, t->kv_start, t->kv_length, alone);
     for (int key0 = tile_first_block(t); key0 < t->key_end; key0 = next, ++*block) {
-        const int slot = *block & 1, turn = (*block >> 1) + 1;
+        const int slot = SLOT(*block), turn = SLOT_TURN(*block) + 1;
         next = tile_next_block(t, key0);
         barrier_wait(K_EMPTY(e, slot), turn);
         note_block(e, t, slot, key0, next);
         load_rows(&k, K_PLACE(e) + (uint)(slot * K_SIZE), K_FULL(e, slot), key0, BLOCK_N, HEAD_DIM);
         barrier_wait(V_EMPTY(e, slot), turn);
         load_rows(&v, V_PLACE(e) + (uint)(slot * V_SIZE), V_FULL(e, slot), key0, BLOCK_N, HEAD_DIM_V);
-        if (++ahead == 2) {
+        if (++ahead == KV_SLOTS) {
             next_tile(e, a, in, tiles + 1, alone);
         }
     }
-    if (ahead < 2) {
+    if (ahead < KV_SLOTS) {
         next_tile(e, a, in, tiles + 1, alone);
     }
 }

@@ -5,27 +5,30 @@
 
 #include <inttypes.h>
 
-/* Tiles: warp-groups that compute, keys of a block. Tiles of few blocks under a diagonal want narrow ones, and at small heads a
- * fourth consumer, to hide what a tile costs beside its blocks. Of the others, small heads leave registers for a third
- * consumer, which their softmax wants; then the widest block up to 128 whose two slots of K and V fit local memory. Wider ones
- * were slower: blocks of 176 keys end further behind the diagonal and the last key. */
+/* Tiles: warp-groups that compute, keys of a block, slots for K and V. Tiles of few blocks under a diagonal want narrow ones,
+ * and at small heads a fourth consumer, to hide what a tile costs beside its blocks; such small blocks must be asked for
+ * further ahead. Of the others, small heads leave registers for a third consumer, which their softmax wants; then the widest
+ * block up to 128 whose two slots of K and V fit local memory. Wider ones were slower: blocks of 176 keys end further behind
+ * the diagonal and the last key. */
 struct shape {
-    int consumers, block_n;
+    int consumers, block_n, slots;
 };
 
-static const struct shape shapes[] = {{4, 64}, {3, 128}, {2, 128}, {2, 112}, {2, 96}, {2, 80}, {2, 64}};
+static const struct shape shapes[] = {{4, 64, 4}, {3, 128, 2}, {2, 128, 2}, {2, 112, 2}, {2, 96, 2}, {2, 80, 2}, {2, 64, 2}};
 
 enum {
     MAX_HEAD_DIM = 256,
     MAX_TILES = 1 << 30,
-    MIN_ROWS = 64,             /* queries of one head; fewer are nv_mma's */
-    ALIGNMENT = 1024,          /* of the panels in local memory */
-    BARRIERS_SIZE = 128 + 512, /* and four tiles */
+    MIN_ROWS = 64,       /* queries of one head; fewer are nv_mma's */
+    ALIGNMENT = 1024,    /* of the panels in local memory */
+    TILES_SIZE = 480,    /* four */
+    SLOT_SIZE = 64 + 16, /* barriers and a note, beside K and V */
     MAP_SIZE = 128,
     MAPS = 4,          /* of a group: Q, K, V and O */
     SPREAD = 16 << 20, /* a quarter of the second-level cache: Q and O pass through it too */
     FEW_KEYS = 512,    /* under a diagonal tiles have so few blocks that the narrow ones win; measured at 512 and 2048 */
-    BITS_KEYS = 2048,  /* and up to here it pays to hide by bits, at the price of 1 to 2% in blocks that all rows see */
+    BITS_KEYS = 4096,  /* and up to here it pays to hide by bits, at the price of 1 to 2% in blocks that all rows see; */
+    END_KEYS = 1024,   /* up to here even where only the last block has keys to hide */
     MERGED_TURNS = 2,  /* the last heads, on which the balance hangs, take a longer turn */
 };
 
@@ -42,10 +45,10 @@ static int bias_width(const clattn_problem *problem)
 static size_t local_bytes(const clattn_problem *problem, const struct shape *s, int q_places)
 {
     const int qk = panels(problem->head_dim_qk), v = panels(problem->head_dim_v);
-    const int unseen = 2 * s->consumers * 64, bias = 64 * s->consumers * (s->block_n + 8) * bias_width(problem);
+    const int unseen = s->slots * s->consumers * 64, bias = 64 * s->consumers * (s->block_n + 8) * bias_width(problem);
     const int options = cla_problem_alters_scores(problem) ? unseen + bias : 0;
-    return (size_t)(ALIGNMENT + q_places * 64 * s->consumers * 128 * qk + 2 * s->block_n * 128 * (qk + v) + BARRIERS_SIZE +
-                    options);
+    return (size_t)(ALIGNMENT + q_places * 64 * s->consumers * 128 * qk + s->slots * (s->block_n * 128 * (qk + v) + SLOT_SIZE) +
+                    TILES_SIZE + options);
 }
 
 static int registers(const clattn_problem *problem, const struct shape *s)
@@ -66,19 +69,21 @@ static int max_registers(const clattn_problem *problem, const struct shape *s)
     return shares[s->consumers].arrays - options;
 }
 
-/* Causal, with so few keys, and no options. */
-static bool is_short(const clattn_problem *problem, int64_t keys)
-{
-    return problem->causal && problem->seq_kv <= keys && !cla_problem_alters_scores(problem);
-}
-
 /* The fourth consumer is for short ones of small heads alone; of blocks narrower than 96 keys short ones take 64. */
 static bool suits(const clattn_problem *problem, const struct shape *s)
 {
-    const bool few = is_short(problem, FEW_KEYS);
+    const bool few = problem->causal && problem->seq_kv <= FEW_KEYS && !cla_problem_alters_scores(problem);
     if (s->consumers == 4)
         return few && problem->head_dim_qk <= 64;
     return !(few && s->block_n == 80);
+}
+
+/* Whether so much of what a tile computes is hidden in part that doing this by bits pays. */
+static bool hides_by_bits(const clattn_problem *problem, const struct shape *s)
+{
+    const bool ends_within = problem->seq_kv % s->block_n != 0;
+    return !cla_problem_alters_scores(problem) &&
+           (problem->causal ? problem->seq_kv <= BITS_KEYS : ends_within && problem->seq_kv <= END_KEYS);
 }
 
 /* What the accelerator takes: numbers of rows that an int holds, rows in one piece, every step a positive multiple of 16 bytes
@@ -115,7 +120,8 @@ static size_t configs(const struct facts *facts, const clattn_problem *problem, 
                                       .team = 128 * (s->consumers + 1),
                                       .local_bytes = local_bytes(problem, s, q_places),
                                       .q_places = q_places,
-                                      .hides_by_bits = is_short(problem, BITS_KEYS),
+                                      .kv_slots = s->slots,
+                                      .hides_by_bits = hides_by_bits(problem, s),
                                       .spread = SPREAD,
                                       .resident = facts->compute_units > 0 ? (int)facts->compute_units : 1};
         if (suits(problem, s) && registers(problem, s) <= max_registers(problem, s) &&
@@ -165,6 +171,7 @@ static void defines(const struct facts *facts, const clattn_problem *problem, co
                  padded(problem->head_dim_v));
     cla_text_add(out, "#define S_REGISTERS %d\n#define MERGED_TURNS %d\n", config->block_n / 2, MERGED_TURNS);
     cla_text_add(out, "#define Q_PLACES %d\n#define STAGES_O %d\n", config->q_places, config->q_places == 2);
+    cla_text_add(out, "#define KV_SLOTS %d\n", config->kv_slots);
     cla_text_add(out, "#define HIDES_BY_BITS %d\n", config->hides_by_bits);
     /* A warp-group may have blocks of keys that none of its rows sees, where a tile's rows reach over several. */
     cla_text_add(out, "#define SKIPS_BLOCKS %d\n", config->block_n < config->block_m && !cla_problem_alters_scores(problem));

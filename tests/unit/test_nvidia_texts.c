@@ -24,7 +24,7 @@ static const struct {
     {"d256-fp16", "b2 hq8 q1024 d256 fp16"},
     {"d64-short", "b2 hq8 q512 d64 bf16 causal"},
     {"d256-short", "b2 hq8 q512 d256 bf16 causal"},
-    {"d128-long", "b2 hq8 q4096 d128 fp16 causal"},
+    {"d128-long", "b2 hq8 q8192 d128 fp16 causal"},
     {"d192-bf16", "b2 hq8 q1024 d192 dv128 bf16 causal"},
     {"d128-mask", "b2 hq8 q1024 d128 bf16 mask"},
     {"d80-bias", "b2 hq8 q1024 d80 fp16 bias"},

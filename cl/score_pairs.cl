@@ -55,7 +55,7 @@ FN void apply_range(engine *e, int r, int first, int last)
 FN uint outside_range(const engine *e, int first, int last)
 {
     uint hidden = 0;
-    FOR_S_COLS(c) { hidden |= (COLUMN(e, c) < first) | (COLUMN(e, c) > last) ? 1u << c : 0u; }
+    FOR_S_COLS(c) { hidden |= ((COLUMN(e, c) < first) | (COLUMN(e, c) > last)) ? 1u << c : 0u; }
     return hidden;
 }
 

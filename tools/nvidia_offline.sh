@@ -41,11 +41,12 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 CLATTN_TEXTS=$folder "$build/tests/test_unit_nvidia_texts" >/dev/null 2>&1
 
+# Drivers print warnings to the application's terminal: there must be none.
 to_ptx()
 {
     clang -x cl -cl-std=CL1.2 -target nvptx64-nvidia-nvcl -Xclang -target-cpu -Xclang sm_80 -Xclang -target-feature \
-        -Xclang +ptx75 -include opencl-c-base.h -include "$top/tools/nvidia_builtins.cl" -D__NV_CL_C_VERSION=120 -O3 -w -S \
-        -o "$2" "$1"
+        -Xclang +ptx75 -include opencl-c-base.h -include "$top/tools/nvidia_builtins.cl" -D__NV_CL_C_VERSION=120 \
+        -O3 -Werror -Wno-pass-failed -S -o "$2" "$1"
 }
 
 # What the driver's front end writes and clang does not: the group's size. Static local memory counts as dynamic, since ptxas

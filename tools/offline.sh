@@ -96,9 +96,10 @@ read_amd()
     ' "$1" "$1"
 }
 
+# Drivers print warnings to the application's terminal: there must be none.
 build_amd()
 {
-    clang-15 -x cl -cl-std=CL1.2 -target amdgcn-amd-amdhsa "-mcpu=$1" "--rocm-device-lib-path=$bitcode" -O3 -w -S -o "$3" "$2" &&
+    clang-15 -x cl -cl-std=CL1.2 -target amdgcn-amd-amdhsa "-mcpu=$1" "--rocm-device-lib-path=$bitcode" -O3 -Werror -S -o "$3" "$2" &&
         read_amd "$3"
 }
 

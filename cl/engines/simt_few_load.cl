@@ -31,12 +31,12 @@ typedef __local uint4 raw_place;
 #define RAW_STEP WORK_GROUP
 /* Loops over places in local memory need not be unrolled. Where they are short, so is what a group runs through once: it waits
  * for its instructions as for everything else. */
-#define UNROLL_QUADS ROLLED
+#define UNROLL_PLACES ROLLED
 #define UNROLL_PIECES UNROLL_SOME
 #else
 typedef uint4 raw_place;
 #define RAW_STEP 1
-#define UNROLL_QUADS UNROLL_REGISTERS
+#define UNROLL_PLACES UNROLL_REGISTERS
 #define UNROLL_PIECES UNROLL_REGISTERS
 #endif
 FN void fetch_quad(raw_place *to, const matrix *m, int type, long at, int left)
@@ -80,10 +80,10 @@ FN void fetch(raw_place *raw, const matrix *m, int type, int quads, int lanes, i
         return;
     }
 #endif
-    UNROLL_QUADS
+    UNROLL_PLACES
     for (int step = 0; step < steps; step++) {
         const int there = before + (uint)(step * at_once) < seen;
-        UNROLL_QUADS
+        UNROLL_PLACES
         for (int quad = 0; quad < quads; quad++) {
             const int col = PIECE_COL(quads, lanes, lane, quad * 4);
             fetch_quad(raw + (step * quads + quad) * RAW_STEP, m, type, row + col * m->col_step, there ? width - col : 0);

@@ -5,7 +5,8 @@
  *        consumer, block j      start S_j = Q K_j^T, start O += P_(j-1) V_(j-1); when S_j is there: scores, softmax; when O is
  *                               there: O *= alpha; pack P_j
  *
- * Consumers take turns at starting products: while one computes its softmax, the other has the tensor cores.
+ * Consumers take turns at starting products: while one computes its softmax, the other has the tensor cores. Not where slots
+ * for K and V let one run ahead: tiles of few blocks gain more from that.
  */
 #include "cl/contract.cl"
 #include "cl/score.cl"
@@ -18,19 +19,20 @@
 #include "cl/classify.cl"
 #endif
 
+#define TAKES_TURNS (KV_SLOTS == 2)
 /* Named barriers: 0 is barrier(), then a turn a consumer, then one a consumer for itself, then the loaders'. */
 #define TURN(w) (1 + (w))
 #define ALONE(w) (1 + CONSUMERS + (w))
 
 FN void turn_begin(const engine *e)
 {
-    if (CONSUMERS > 1) {
+    if (TAKES_TURNS) {
         named_wait(TURN(e->consumer), 256);
     }
 }
 FN void turn_end(const engine *e)
 {
-    if (CONSUMERS > 1) {
+    if (TAKES_TURNS) {
         named_arrive(TURN((e->consumer + 1) % CONSUMERS), 256);
     }
 }

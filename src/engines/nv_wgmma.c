@@ -5,16 +5,17 @@
 
 #include <inttypes.h>
 
-/* Tiles: warp-groups that compute, keys of a block, slots for K and V. Tiles of few blocks under a diagonal want narrow ones,
- * and at small heads a fourth consumer, to hide what a tile costs beside its blocks; such small blocks must be asked for
- * further ahead. Of the others, small heads leave registers for a third consumer, which their softmax wants; then the widest
- * block up to 128 whose two slots of K and V fit local memory. Wider ones were slower: blocks of 176 keys end further behind
- * the diagonal and the last key. */
+/* Tiles: warp-groups that compute, keys of a block, slots for K and V. Tiles of few blocks under a diagonal want narrow ones
+ * and one consumer more, to hide what a tile costs beside its blocks; so small blocks must be asked for further ahead. Of the
+ * others, small heads leave registers for a third consumer, which their softmax wants; then the widest block up to 128 whose
+ * two slots of K and V fit local memory. Wider ones were slower: blocks of 176 keys end further behind the diagonal and the
+ * last key. */
 struct shape {
     int consumers, block_n, slots;
 };
 
-static const struct shape shapes[] = {{4, 64, 4}, {3, 128, 2}, {2, 128, 2}, {2, 112, 2}, {2, 96, 2}, {2, 80, 2}, {2, 64, 2}};
+static const struct shape shapes[] = {{4, 64, 4},  {3, 64, 4}, {3, 128, 2}, {2, 128, 2},
+                                      {2, 112, 2}, {2, 96, 2}, {2, 80, 2},  {2, 64, 2}};
 
 enum {
     MAX_HEAD_DIM = 256,
@@ -24,12 +25,13 @@ enum {
     TILES_SIZE = 480,    /* four */
     SLOT_SIZE = 64 + 16, /* barriers and a note, beside K and V */
     MAP_SIZE = 128,
-    MAPS = 4,          /* of a group: Q, K, V and O */
-    SPREAD = 16 << 20, /* a quarter of the second-level cache: Q and O pass through it too */
-    FEW_KEYS = 512,    /* under a diagonal tiles have so few blocks that the narrow ones win; measured at 512 and 2048 */
-    BITS_KEYS = 4096,  /* and up to here it pays to hide by bits, at the price of 1 to 2% in blocks that all rows see; */
-    END_KEYS = 1024,   /* up to here even where only the last block has keys to hide */
-    MERGED_TURNS = 2,  /* the last heads, on which the balance hangs, take a longer turn */
+    MAPS = 4,              /* of a group: Q, K, V and O */
+    SPREAD = 16 << 20,     /* a quarter of the second-level cache: Q and O pass through it too */
+    FEW_KEYS = 512,        /* under a diagonal tiles have so few blocks that narrow ones win; measured at 512 and 2048 */
+    FEW_KEYS_SMALL = 1024, /* with heads up to 64; measured at 512, 1024 and 2048 */
+    BITS_KEYS = 4096,      /* and up to here it pays to hide by bits, at the price of 1 to 2% in blocks that all rows see; */
+    END_KEYS = 1024,       /* up to here even where only the last block has keys to hide */
+    MERGED_TURNS = 2,      /* the last heads, on which the balance hangs, take a longer turn */
 };
 
 static int padded(int64_t head_dim) { return (int)((head_dim + 15) / 16 * 16); }
@@ -69,12 +71,14 @@ static int max_registers(const clattn_problem *problem, const struct shape *s)
     return shares[s->consumers].arrays - options;
 }
 
-/* The fourth consumer is for short ones of small heads alone; of blocks narrower than 96 keys short ones take 64. */
+/* Where few keys want it: a consumer more for heads up to 64 and 128, and of blocks below 96 keys those of 64. */
 static bool suits(const clattn_problem *problem, const struct shape *s)
 {
-    const bool few = problem->causal && problem->seq_kv <= FEW_KEYS && !cla_problem_alters_scores(problem);
-    if (s->consumers == 4)
-        return few && problem->head_dim_qk <= 64;
+    const int64_t keys = problem->head_dim_qk <= 64 ? FEW_KEYS_SMALL : FEW_KEYS;
+    const bool few = problem->causal && problem->seq_kv <= keys && !cla_problem_alters_scores(problem);
+    if (s->slots > 2)
+        return few &&
+               (s->consumers == 4 ? problem->head_dim_qk <= 64 : problem->head_dim_qk > 64 && problem->head_dim_qk <= 128);
     return !(few && s->block_n == 80);
 }
 

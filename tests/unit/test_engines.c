@@ -148,10 +148,14 @@ static void nv_wgmma_takes_other_tiles_for_short_calls(void **state)
         bool by_bits;
     } rows[] = {
         {"hq8 q512 d64 bf16 causal", 256, 64, 4, true},
-        {"hq8 q513 d64 bf16 causal", 192, 128, 2, true},
+        {"hq8 q1024 d64 bf16 causal", 256, 64, 4, true},
+        {"hq8 q1025 d64 bf16 causal", 192, 128, 2, true},
         {"hq8 q512 d64 bf16", 192, 128, 2, false},
         {"hq8 q512 d64 bf16 causal softcap=9", 128, 128, 2, false},
-        {"hq8 q512 d128 bf16 causal", 128, 128, 2, true},
+        {"hq8 q512 d128 bf16 causal", 192, 64, 4, true},
+        {"hq8 q513 d128 bf16 causal", 128, 128, 2, true},
+        {"hq8 q512 d128 dv64 bf16 causal", 192, 64, 4, true},
+        {"hq8 q512 d64 dv128 bf16 causal", 128, 128, 2, true},
         {"hq8 q512 d256 bf16 causal", 128, 64, 2, true},
         {"hq8 q512 d256 bf16", 128, 80, 2, true},
         {"hq8 q1000 d128 bf16", 128, 128, 2, true},

@@ -19,10 +19,11 @@ static const struct {
 static const struct {
     const char *name, *shape;
 } shapes[] = {
-    {"d64-fp16", "b2 hq8 q1024 d64 fp16 causal"},
+    {"d64-fp16", "b2 hq8 q2048 d64 fp16 causal"},
     {"d128-bf16", "b2 hq8 q1024 d128 bf16 causal lse"},
     {"d256-fp16", "b2 hq8 q1024 d256 fp16"},
     {"d64-short", "b2 hq8 q512 d64 bf16 causal"},
+    {"d128-short", "b2 hq8 q512 d128 bf16 causal"},
     {"d256-short", "b2 hq8 q512 d256 bf16 causal"},
     {"d128-long", "b2 hq8 q8192 d128 fp16 causal"},
     {"d192-bf16", "b2 hq8 q1024 d192 dv128 bf16 causal"},

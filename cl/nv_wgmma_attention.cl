@@ -113,7 +113,7 @@ FN void wait_values(const engine *e, const span *keys, int key0, int block)
 /* Before this warp-group's turn: the other one has products to go on with. */
 FN void check_values(const engine *e, const span *keys, int block)
 {
-#if SCORE_OPTIONS
+#if MAY_HIDE
     if (keys->hides) {
         barrier_wait(V_FULL(e, block & 1), block >> 1);
         clear_hidden(e, block);
@@ -124,14 +124,14 @@ FN void check_values(const engine *e, const span *keys, int block)
 /* What options need from memory for the block at work, asked for while its product is. */
 FN void fetch_options(engine *e, const span *keys, const launch_args *a, const option_data *b)
 {
-#if SCORE_OPTIONS
+#if MAY_HIDE
     const tile t = tile_of(e, keys);
 #if BIAS_TYPE
-    if (a->bias_type && (keys->class & CLASS_BIASED)) {
+    if (HAS_BIAS(a) && (keys->class & CLASS_BIASED)) {
         fetch_bias(e, &t, a, b, keys->key0);
     }
 #endif
-    if (a->has_mask && (keys->class & CLASS_MASKED)) {
+    if (HAS_MASK(a) && (keys->class & CLASS_MASKED)) {
         fetch_mask(e, &t, a, b, keys->key0);
     }
 #endif
@@ -168,7 +168,7 @@ FN void weigh(engine *e, span *keys, const launch_args *a, const option_data *b,
 FN void pack(engine *e, span *keys, const launch_args *a, int block)
 {
     pack_weights(e);
-#if SCORE_OPTIONS
+#if MAY_HIDE
     keys->hides = publish_unseen(e, block & 1, options_hide(a, keys->class));
 #endif
 }
@@ -273,7 +273,7 @@ FN void consume(engine *e, const launch_args *a, const option_data *b, __global 
     e->consumer = ptx_uniform((int)get_local_id(0) / 128 - 1);
     e->row = e->consumer * 64 + (int)get_local_id(0) % 128 / 32 * 16 + (int)get_local_id(0) % 32 / 4;
     e->col = (int)get_local_id(0) % 4 * 2;
-    e->plain = a->softcap == 0.0f && !a->has_slopes && !a->bias_type;
+    e->plain = !HAS_SOFTCAP(a) && !HAS_SLOPES(a) && !HAS_BIAS(a);
     e->late = 1.0f; /* rows that see no key have no product that would say it */
     UNROLL for (int i = 0; i < DIM_V / 2; i++) { e->o[i] = 0.0f; }
     if (e->consumer == CONSUMERS - 1) {

@@ -63,14 +63,14 @@ FN void score_row_by_pairs(engine *e, int r, const tile *t, const launch_args *a
 {
     const int row = ENGINE_ROW(e, r) + t->row0, key = key0 + ENGINE_S_COL(e, 0);
     const int query = tile_query(t, row), open = tile_block_is_open(t, key0), hides = options_hide(a, class);
-    const int biased = a->bias_type && (class & CLASS_BIASED);
+    const int biased = HAS_BIAS(a) && (class & CLASS_BIASED);
     row_options o;
     uint hidden = 0;
     row_options_find(&o, t, a, b, row);
-    if (a->softcap != 0.0f) {
+    if (HAS_SOFTCAP(a)) {
         FOR_S_COLS(c) { S_SET(e, r, c, TANH(S_GET(e, r, c)) * (elem)(a->softcap * LOG2_E)); }
     }
-    if (a->has_slopes) {
+    if (HAS_SLOPES(a)) {
         const elem distance = convert_elem(query + t->offset - key);
         FOR_S_COLS(c) { S_SET(e, r, c, S_GET(e, r, c) - o.slope * fabs(distance - (float)COLUMN(e, c))); }
     }
@@ -84,7 +84,7 @@ FN void score_row_by_pairs(engine *e, int r, const tile *t, const launch_args *a
             FOR_S_COLS(c) { S_SET(e, r, c, clamp_score_below(S_GET(e, r, c))); }
         }
     }
-    if (a->has_mask && (class & CLASS_MASKED)) {
+    if (HAS_MASK(a) && (class & CLASS_MASKED)) {
         FOR_S_COLS(c) { S_SET(e, r, c, PICK(ENGINE_KEPT(e, r) & (1u << c), S_GET(e, r, c), -INFINITY)); }
         hidden |= ~ENGINE_KEPT(e, r);
     }

@@ -193,9 +193,9 @@ FN void engine_begin(engine *e, const tile *t, const launch_args *a, __global co
 #if K_TYPE == FP32
     e->zero = a->heads_q < 0;
 #endif
-    e->hides = SCORE_OPTIONS && (a->has_mask || a->bias_type);
+    e->hides = HAS_MASK(a) || HAS_BIAS(a);
 #ifdef NV_PAIRS
-    e->plain = a->softcap == 0.0f && !a->has_slopes && !a->bias_type;
+    e->plain = !HAS_SOFTCAP(a) && !HAS_SLOPES(a) && !HAS_BIAS(a);
 #endif
     nv_matrix_set(&rows_of_q, q, tile_q_offset(t, a->q), a->q, t->pack);
     nv_matrix_set(&e->k, k, tile_kv_offset(t, a->k), a->k, 1);

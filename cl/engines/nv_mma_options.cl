@@ -52,7 +52,7 @@ FN void fetch_options(engine *e, const tile *t, const launch_args *a, const opti
 {
     e->hidden = 0;
     e->takes_pieces = 0;
-    if (a->has_mask && (class & CLASS_MASKED)) {
+    if (HAS_MASK(a) && (class & CLASS_MASKED)) {
         e->takes_pieces = option_is_whole(&a->mask, b->mask, 1, 8, key0, a->mask_columns);
         if (e->takes_pieces) {
             load_mask_pieces(e, t, a, b, key0);
@@ -61,7 +61,7 @@ FN void fetch_options(engine *e, const tile *t, const launch_args *a, const opti
         }
     }
 #if BIAS_TYPE
-    if (a->bias_type && (class & CLASS_BIASED)) {
+    if (HAS_BIAS(a) && (class & CLASS_BIASED)) {
         fetch_bias(e, t, a, b, key0);
     }
 #endif

@@ -37,11 +37,11 @@
 #define Q_SIZE (PANELS * Q_PANEL)
 #define K_SIZE (PANELS * KV_PANEL)
 #define V_SIZE (PANELS_V * KV_PANEL)
-#define BARRIERS_SIZE 128
+#define BARRIERS_SIZE (MAY_HIDE ? 144 : 128)
 /* Four tiles: one whose output is stored, up to two at work, one drawn ahead; and a note a slot of K. */
 #define TILES_SIZE 512
-/* Which keys of the blocks in both slots no row of a warp sees, four words each. */
-#define UNSEEN_SIZE (SCORE_OPTIONS ? 2 * CONSUMERS * 64 : 0)
+/* Of the blocks in both slots: which keys no row of a warp sees, four words each, and whose V is not finite, four words. */
+#define UNSEEN_SIZE (MAY_HIDE ? 2 * (CONSUMERS * 64 + 16) : 0)
 /* The bias of a block, 16 rows a warp. Rows are padded: eight of them lie in distinct banks. */
 #define BIAS_WIDTH (BIAS_TYPE == 0 ? 0 : BIAS_TYPE == FP32 ? 4 : 2)
 #define BIAS_STRIDE ((BLOCK_N + 8) * BIAS_WIDTH)
@@ -96,8 +96,8 @@ typedef char tiles_fit[4 * sizeof(shared_tile) + 2 * sizeof(shared_block) <= TIL
 typedef struct {
     uint local_memory;
     __local shared_tile *tiles;
-    __local uint *unseen;
-    int consumer; /* number of this warp-group among those that compute */
+    __local uint *unseen; /* where MAY_HIDE */
+    int consumer;         /* number of this warp-group among those that compute */
     int row, col;
 #if STAGES_O
     int number; /* of the tile whose output is stored */

@@ -3,7 +3,7 @@
  * unless that is NaN or infinite. Each warp says which keys none of its rows sees, mostly none at all, and looks at what V
  * holds there; if that is not finite, it waits for what the other warps say, and clears what nobody sees.
  */
-#if SCORE_OPTIONS
+#if MAY_HIDE
 #define UNSEEN_FULL(e, slot) BARRIER(e, 12 + (slot))
 /* Words of a slot, four a warp: bit c of word i is key ENGINE_S_COL(c) of work-item i. */
 #define UNSEEN(e, slot) ((e)->unseen + (slot)*CONSUMERS * 16)

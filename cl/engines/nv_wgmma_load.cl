@@ -26,7 +26,7 @@ FN void barriers_begin(const engine *e)
     for (int i = 14; i < 16; i++) {
         barrier_init(BARRIER(e, i), 1);
     }
-#if SCORE_OPTIONS
+#if MAY_HIDE
     for (int i = 12; i < 14; i++) {
         barrier_init(BARRIER(e, i), 16 * CONSUMERS); /* four work-items of each consumers' warp */
     }

@@ -38,12 +38,15 @@ static int bias_width(const clattn_problem *problem)
     return problem->bias.present ? (int)cla_type_size(problem->bias.type) : 0;
 }
 
+/* The twin of MAY_HIDE in cl/args.cl. */
+static bool may_hide(const clattn_problem *problem) { return problem->mask.present || problem->bias.present; }
+
 /* The twin of LOCAL_SIZE in cl/engines/nv_wgmma.cl. */
 static size_t local_bytes(const clattn_problem *problem, const struct shape *s, int q_places)
 {
     const int qk = panels(problem->head_dim_qk), v = panels(problem->head_dim_v);
-    const int unseen = 2 * s->consumers * 64, bias = 64 * s->consumers * (s->block_n + 8) * bias_width(problem);
-    const int options = cla_problem_alters_scores(problem) ? unseen + bias : 0;
+    const int hidden = 16 + 2 * (s->consumers * 64 + 16), bias = 64 * s->consumers * (s->block_n + 8) * bias_width(problem);
+    const int options = (may_hide(problem) ? hidden : 0) + bias;
     return (size_t)(ALIGNMENT + q_places * 64 * s->consumers * 128 * qk + 2 * s->block_n * 128 * (qk + v) + BARRIERS_SIZE +
                     options);
 }
@@ -197,6 +200,7 @@ const struct engine cla_engine_nv_wgmma = {
     .vendor = true,
     .visits_classes = true,
     .rounds_weights = true,
+    .options_apart = true,
     .numbers_calls = true,
     .serves = serves,
     .configs = configs,

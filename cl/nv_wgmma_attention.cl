@@ -12,7 +12,6 @@
 #include "cl/softmax.cl"
 #include "cl/epilogue.cl"
 #include "cl/engines/nv_wgmma_load.cl"
-#include "cl/engines/nv_wgmma_hidden.cl"
 #include "cl/engines/nv_wgmma_diagonal.cl"
 #if PREPASS
 #include "cl/classify.cl"

@@ -87,17 +87,19 @@ typedef struct {
     int kind;
     tile t;
 } shared_tile;
-/* And of a block of keys, where a mask leaves out some. */
+/* And of the blocks of keys in a slot, where a mask or a bias leaves out some. */
 typedef struct {
     int key0, next, class;
+    int hides; /* of the slot of V: what mask and bias may hide of its block, or VALUES_END behind the last */
 } shared_block;
+#define VALUES_END (-1)
 typedef char tiles_fit[4 * sizeof(shared_tile) + 2 * sizeof(shared_block) <= TILES_SIZE ? 1 : -1];
 
 typedef struct {
     uint local_memory;
     __local shared_tile *tiles;
-    __local uint *unseen; /* where MAY_HIDE */
-    int consumer;         /* number of this warp-group among those that compute */
+    __local uint *unseen;
+    int consumer; /* number of this warp-group among those that compute */
     int row, col;
 #if STAGES_O
     int number; /* of the tile whose output is stored */

@@ -13,15 +13,18 @@
 #define Q_TURN(number) ((int)((uint)(number) / Q_PLACES))
 #define TILE_WANTED(e) BARRIER(e, 14)
 #define TILE_DRAWN(e) BARRIER(e, 15)
+/* V is there, and then looked at (cl/engines/nv_wgmma_hidden.cl). */
+#define V_LANDED(e, slot) (MAY_HIDE ? BARRIER(e, 16 + (slot)) : V_FULL(e, slot))
 #define LOADERS (1 + 2 * CONSUMERS)
 #define LOADING 96 /* work-items; of the fourth warp one draws tiles */
 #define MAP_O 3
+#include "cl/engines/nv_wgmma_hidden.cl"
 
 FN void barriers_begin(const engine *e)
 {
     for (int i = 0; i < 12; i++) {
-        /* Full: the loader arrives. Empty: a work-item of each consumers' warp. */
-        barrier_init(BARRIER(e, i), i < 4 || i / 2 == 4 ? 1 : 4 * CONSUMERS);
+        /* Full: the loader arrives, or both warps that looked at V. Empty: a work-item of each consumers' warp. */
+        barrier_init(BARRIER(e, i), i / 2 == 1 ? 1 + MAY_HIDE : i / 2 == 0 || i / 2 == 4 ? 1 : 4 * CONSUMERS);
     }
     for (int i = 14; i < 16; i++) {
         barrier_init(BARRIER(e, i), 1);
@@ -29,6 +32,9 @@ FN void barriers_begin(const engine *e)
 #if MAY_HIDE
     for (int i = 12; i < 14; i++) {
         barrier_init(BARRIER(e, i), 16 * CONSUMERS); /* four work-items of each consumers' warp */
+    }
+    for (int slot = 0; slot < 2; slot++) {
+        barrier_init(V_LANDED(e, slot), 1);
     }
 #endif
     BARRIERS_PUBLISH();
@@ -146,6 +152,16 @@ FN void note_block(const engine *e, const tile *t, int slot, int key0, int next)
 #endif
 }
 
+/* And what may hide keys of it, before its V. */
+FN void note_values(const engine *e, const launch_args *a, const tile *t, int slot, int key0)
+{
+#if MAY_HIDE
+    if (get_local_id(0) == 0) {
+        BLOCK_NOTE(e, slot)->hides = options_hide(a, tile_block_class(t, key0));
+    }
+#endif
+}
+
 /* The buffers, and where the descriptors of Q, K and V are. */
 typedef struct {
     __global const void *q, *k, *v;
@@ -210,7 +226,13 @@ FN void load_tile(const engine *e, const launch_args *a, const nv_inputs *in, co
         note_block(e, t, slot, key0, next);
         load_rows(&k, K_PLACE(e) + (uint)(slot * K_SIZE), K_FULL(e, slot), key0, BLOCK_N, HEAD_DIM);
         barrier_wait(V_EMPTY(e, slot), turn);
-        load_rows(&v, V_PLACE(e) + (uint)(slot * V_SIZE), V_FULL(e, slot), key0, BLOCK_N, HEAD_DIM_V);
+        note_values(e, a, t, slot, key0);
+        load_rows(&v, V_PLACE(e) + (uint)(slot * V_SIZE), V_LANDED(e, slot), key0, BLOCK_N, HEAD_DIM_V);
+#if MAY_HIDE
+        if (!alone && get_local_id(0) < 64) {
+            look_at_values(e, *block, options_hide(a, tile_block_class(t, key0)), (int)get_local_id(0) / 32);
+        }
+#endif
         if (++ahead == 2) {
             next_tile(e, a, in, tiles + 1, alone);
         }
@@ -322,6 +344,11 @@ FN void load_tiles(const engine *e, const launch_args *a, const nv_inputs *in, i
             next_tile(e, a, in, tiles + 1, alone);
         }
     }
+    if (MAY_HIDE && alone) {
+        barrier_wait(V_EMPTY(e, block & 1), (block >> 1) + 1);
+        BLOCK_NOTE(e, block & 1)->hides = VALUES_END;
+        barrier_arrive(V_LANDED(e, block & 1));
+    }
 }
 
 FN void load(const engine *e, const launch_args *a, const option_data *b, __global const void *q_data,
@@ -336,6 +363,11 @@ FN void load(const engine *e, const launch_args *a, const option_data *b, __glob
         if (get_local_id(0) == 0) {
             load_tiles(e, a, &in, 1);
         }
+#if MAY_HIDE
+        if (get_local_id(0) >= 32 && get_local_id(0) < LOADING) {
+            watch_values(e);
+        }
+#endif
     } else if (get_local_id(0) < LOADING) {
         load_tiles(e, a, &in, 0);
     }

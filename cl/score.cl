@@ -9,10 +9,6 @@
 #define TANH(x) tanh(x)
 #endif
 
-/* First and last key that query i sees, past the end of the keys cut off. `i` is an int or a vector of them. */
-#define FIRST_KEY(t, i) ((i) + (t)->diagonal_low)
-#define LAST_KEY(t, i) select((index)(-1), min((i) + (t)->diagonal_high, (t)->kv_length - 1), (index)((i) < (t)->q_length))
-
 #if SCORE_OPTIONS
 /* What the options say of one elem of rows. */
 typedef struct {

@@ -58,6 +58,7 @@
 /* Mask and bias are at hand for cl/score_pairs.cl. Not with few rows, nor with three products a product. */
 #if SCORE_OPTIONS && KEY_WARPS == 1 && K_TYPE != FP32
 #define NV_PAIRS
+#define ENGINE_SEEN(e, r) ((e)->sees[r])
 #endif
 #ifdef NV_PAIRS
 #define SEEN_SIZE 0
@@ -125,7 +126,7 @@ typedef struct {
     int plain;                                 /* no option changes a score that it does not hide */
     int takes_pieces;                          /* the mask of the block was read in pieces */
     uint2 pieces[S_ROWS][(BLOCK_N + 31) / 32]; /* MASK_PIECES */
-    uint kept[S_ROWS], hidden;
+    uint sees[S_ROWS];                         /* ENGINE_SEEN */
 #endif
 #if K_TYPE == FP32
     uint zero; /* 0, and the assembler does not know */

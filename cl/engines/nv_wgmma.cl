@@ -65,7 +65,7 @@
 #define ENGINE_ROW(e, r) (ptx_here((e)->row) + (r)*8)
 #define ENGINE_S_COL(e, c) ((e)->col + (c) / 2 * 8 + (c) % 2)
 #define ENGINE_O_COL(e, c) ((e)->col + (c) / 2 * 8 + (c) % 2)
-#if HIDES_BY_BITS
+#if HIDES_BY_BITS || SCORE_OPTIONS
 #define ENGINE_SEEN(e, r) ((e)->seen[r]) /* bit c: column c */
 #elif BLOCK_N % 32 == 0
 #define ENGINE_RUN 8 /* 32 keys, of which the four work-items of a row hold eight each */
@@ -108,10 +108,10 @@ typedef struct {
     float late; /* the factor of S that is not yet in it */
     int plain;  /* no option changes a score that it does not hide */
 #if SCORE_OPTIONS
-    uint hidden;       /* columns that none of the rows here sees */
-    uint kept[S_ROWS]; /* columns that the mask keeps */
+    int takes_pieces;                          /* the mask of the block was read in pieces */
+    uint2 pieces[S_ROWS][(BLOCK_N + 31) / 32]; /* MASK_PIECES */
 #endif
-#if HIDES_BY_BITS
+#ifdef ENGINE_SEEN
     uint seen[S_ROWS]; /* columns that a row sees */
 #endif
     float s[BLOCK_N / 2];

@@ -14,7 +14,7 @@
 FN int publish_unseen(const engine *e, int slot, int hides)
 {
     const int item = (int)get_local_id(0) - 128;
-    uint unseen = hides ? e->hidden & KEY_BITS : 0u;
+    uint unseen = hides ? ~(e->seen[0] | e->seen[1]) & KEY_BITS : 0u;
     UNROLL for (int bits = 4; bits < 32; bits *= 2) { unseen &= ptx_neighbour_word(unseen, bits); }
     if (item % 32 < 4) {
         UNSEEN(e, slot)[item / 32 * 4 + item % 32] = unseen;

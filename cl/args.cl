@@ -106,14 +106,24 @@ FN long load_integer(__global const void *p, int type, long i)
 #endif
 }
 
+/* Bits of SCORE_OPTIONS: what the text knows of what changes or hides scores. Which of it a call has is asked at run time. */
+#define OPTION_MASK 1
+#define OPTION_BIAS 2
+#define OPTION_SOFTCAP 4
+#define OPTION_SLOPES 8
+#define HAS_MASK(a) ((SCORE_OPTIONS & OPTION_MASK) != 0 && (a)->has_mask)
+#define HAS_BIAS(a) ((SCORE_OPTIONS & OPTION_BIAS) != 0 && (a)->bias_type)
+#define HAS_SOFTCAP(a) ((SCORE_OPTIONS & OPTION_SOFTCAP) != 0 && (a)->softcap != 0.0f)
+#define HAS_SLOPES(a) ((SCORE_OPTIONS & OPTION_SLOPES) != 0 && (a)->has_slopes)
+/* Whether options may hide keys. */
+#define MAY_HIDE ((SCORE_OPTIONS & (OPTION_MASK | OPTION_BIAS)) != 0)
+
 /* What the product is multiplied by, so that scores come out in base two. Clamped: a scale near the largest number would become
  * infinite. With a softcap the base-two factor follows behind tanh. */
 FN float score_factor(const launch_args *a)
 {
-    if (SCORE_OPTIONS) {
-        if (a->softcap != 0.0f) {
-            return clamp(a->scale / a->softcap, -LARGEST, LARGEST);
-        }
+    if (HAS_SOFTCAP(a)) {
+        return clamp(a->scale / a->softcap, -LARGEST, LARGEST);
     }
     return clamp(a->scale * LOG2_E, -LARGEST, LARGEST);
 }

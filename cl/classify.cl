@@ -42,7 +42,7 @@ __kernel __attribute__((reqd_work_group_size(CLASSIFY_GROUP, 1, 1))) void classi
     }
     barrier(CLK_LOCAL_MEM_FENCE);
 #if BLOCK_N % 16 == 0
-    if (!args.bias_type && args.mask.dim == 1 && row0 + BLOCK_M <= args.seq_q &&
+    if (args.has_mask && !args.bias_type && args.mask.dim == 1 && row0 + BLOCK_M <= args.seq_q &&
         key0 + BLOCK_N <= min(args.mask_columns, args.seq_kv)) {
         seen = classify_bytes(mask_data + mask + row0 * args.mask.seq + key0, args.mask.seq, item);
     } else

@@ -46,8 +46,8 @@
 #if defined(ENGINE_OPEN_END) && (!defined(ENGINE_SLACK) || !defined(ENGINE_ANY) || LANES != 1)
 #error "engine: ENGINE_OPEN_END wants ENGINE_SLACK(e), ENGINE_ANY(c) and LANES 1"
 #endif
-#if defined(ENGINE_BIAS) && (!defined(ENGINE_KEPT) || !defined(ENGINE_HIDDEN) || LANES != 1)
-#error "engine: ENGINE_BIAS wants ENGINE_KEPT(e, r), ENGINE_HIDDEN(e, r, bits) and LANES 1"
+#if defined(ENGINE_BIAS) && (!defined(ENGINE_SEEN) || LANES != 1)
+#error "engine: ENGINE_BIAS wants ENGINE_SEEN(e, r) and LANES 1"
 #endif
 #if defined(ENGINE_POWER) != defined(ENGINE_BASE_TWO)
 #error "engine: ENGINE_POWER(e, x, y) and ENGINE_BASE_TWO(e, x) go together"

@@ -13,7 +13,6 @@
 #include "cl/softmax.cl"
 #include "cl/epilogue.cl"
 #include "cl/engines/nv_wgmma_load.cl"
-#include "cl/engines/nv_wgmma_hidden.cl"
 #include "cl/engines/nv_wgmma_diagonal.cl"
 #if PREPASS
 #include "cl/classify.cl"
@@ -118,7 +117,7 @@ FN void wait_values(const engine *e, const span *keys, int key0, int block)
 /* Before this warp-group's turn: the other one has products to go on with. */
 FN void check_values(const engine *e, const span *keys, int block)
 {
-#if SCORE_OPTIONS
+#if MAY_HIDE
     if (keys->hides) {
         barrier_wait(V_FULL(e, SLOT(block)), SLOT_TURN(block));
         clear_hidden(e, block);
@@ -126,19 +125,40 @@ FN void check_values(const engine *e, const span *keys, int block)
 #endif
 }
 
-/* What options need from memory for the block at work, asked for while its product is. */
+/* What options need from memory for the block at work, asked for before its product. */
 FN void fetch_options(engine *e, const span *keys, const launch_args *a, const option_data *b)
 {
 #if SCORE_OPTIONS
     const tile t = tile_of(e, keys);
+    see_range(e, &t, keys->key0);
 #if BIAS_TYPE
-    if (a->bias_type && (keys->class & CLASS_BIASED)) {
+    if (HAS_BIAS(a) && (keys->class & CLASS_BIASED)) {
         fetch_bias(e, &t, a, b, keys->key0);
     }
 #endif
-    if (a->has_mask && (keys->class & CLASS_MASKED)) {
-        fetch_mask(e, &t, a, b, keys->key0);
+    if (HAS_MASK(a) && (keys->class & CLASS_MASKED)) {
+        load_mask(e, &t, a, b, keys->key0);
     }
+#endif
+}
+
+/* What rows see by it, while the product is at work. */
+FN void take_options(engine *e, span *keys, const launch_args *a, int block)
+{
+#if SCORE_OPTIONS
+#if BIAS_TYPE
+    PTX_COPY_WAIT(0);
+    PTX_WARP_TOGETHER();
+    if (HAS_BIAS(a) && (keys->class & CLASS_LARGE)) {
+        take_hiding_bias(e);
+    }
+#endif
+    if (HAS_MASK(a) && (keys->class & CLASS_MASKED) && e->takes_pieces) {
+        take_mask(e);
+    }
+#if MAY_HIDE
+    keys->hides = publish_unseen(e, SLOT(block), options_hide(a, keys->class));
+#endif
 #endif
 }
 
@@ -159,23 +179,10 @@ FN void weigh(engine *e, span *keys, const launch_args *a, const option_data *b,
         hide_unseen(e, &TILE(e, keys->number)->t, keys->key0);
 #else
         const tile t = tile_of(e, keys);
-#if BIAS_TYPE
-        PTX_COPY_WAIT(0);
-        PTX_WARP_TOGETHER();
-#endif
         score_tile(e, &t, a, b, keys->key0, keys->class);
 #endif
     }
     softmax_step(e, m, l, alpha, hides);
-}
-
-/* The weights become the operand of their product. */
-FN void pack(engine *e, span *keys, const launch_args *a, int block)
-{
-    pack_weights(e);
-#if SCORE_OPTIONS
-    keys->hides = publish_unseen(e, SLOT(block), options_hide(a, keys->class));
-#endif
 }
 
 /* S of block `now` is there: K, and behind a tile's last block Q, may be overwritten. */
@@ -220,26 +227,28 @@ FN void consume_tile(engine *e, span *keys, const launch_args *a, const option_d
     elem alpha[S_ROWS];
     int first = 1; /* O has nothing of this tile yet: the product overwrites it */
     wait_keys(e, keys, keys->first_block, *block);
+    fetch_options(e, keys, a, b);
     turn_begin(e);
     wgmma_qk(e, keys->number, SLOT(*block));
     turn_end(e);
-    fetch_options(e, keys, a, b);
+    take_options(e, keys, a, *block);
     WGMMA_WAIT(0);
     release_operands(e, keys, *block);
     release_before(e, keys);
     weigh(e, keys, a, b, factor, m, l, alpha);
-    pack(e, keys, a, *block);
+    pack_weights(e);
     while (keys->next < keys->own_end) {
         const int last = *block, now = ++*block, last_key0 = keys->key0;
         check_values(e, keys, last);
         wait_keys(e, keys, keys->next, now);
+        fetch_options(e, keys, a, b);
         turn_begin(e);
         wgmma_qk(e, keys->number, SLOT(now));
         wait_values(e, keys, last_key0, last);
         wgmma_pv(e, SLOT(last), !first);
         first = 0;
         turn_end(e);
-        fetch_options(e, keys, a, b);
+        take_options(e, keys, a, now);
         WGMMA_WAIT(1);
         release_operands(e, keys, now);
         weigh(e, keys, a, b, factor, m, l, alpha);
@@ -249,7 +258,7 @@ FN void consume_tile(engine *e, span *keys, const launch_args *a, const option_d
         {
             FOR_O_COLS(c) { O_GET(e, r, c) *= alpha[r]; }
         }
-        pack(e, keys, a, now);
+        pack_weights(e);
     }
     check_values(e, keys, *block);
     wait_values(e, keys, keys->key0, *block);
@@ -278,7 +287,7 @@ FN void consume(engine *e, const launch_args *a, const option_data *b, __global 
     e->consumer = ptx_uniform((int)get_local_id(0) / 128 - 1);
     e->row = e->consumer * 64 + (int)get_local_id(0) % 128 / 32 * 16 + (int)get_local_id(0) % 32 / 4;
     e->col = (int)get_local_id(0) % 4 * 2;
-    e->plain = a->softcap == 0.0f && !a->has_slopes && !a->bias_type;
+    e->plain = !HAS_SOFTCAP(a) && !HAS_SLOPES(a) && !HAS_BIAS(a);
     e->late = 1.0f; /* rows that see no key have no product that would say it */
     UNROLL for (int i = 0; i < DIM_V / 2; i++) { e->o[i] = 0.0f; }
     if (e->consumer == CONSUMERS - 1) {

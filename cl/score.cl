@@ -2,15 +2,12 @@
  * From the product's scores to those that softmax sees: softcap, bias, ALiBi, then which keys a row sees. Hidden scores become
  * -inf after the product, along the key axis only; K and V are never changed. All in base two.
  *
- * SCORE_OPTIONS 1: the text knows softcap, bias, mask and ALiBi, and looks at run time which of them a call has.
+ * The text knows softcap, bias, mask and ALiBi where SCORE_OPTIONS has their bits, and looks at run time which of them a call
+ * has.
  */
 #ifndef TANH
 #define TANH(x) tanh(x)
 #endif
-
-/* First and last key that query i sees, past the end of the keys cut off. `i` is an int or a vector of them. */
-#define FIRST_KEY(t, i) ((i) + (t)->diagonal_low)
-#define LAST_KEY(t, i) select((index)(-1), min((i) + (t)->diagonal_high, (t)->kv_length - 1), (index)((i) < (t)->q_length))
 
 #if SCORE_OPTIONS
 /* What the options say of one elem of rows. */
@@ -29,7 +26,7 @@ FN void row_options_find(row_options *o, const tile *t, const launch_args *a, co
         o->mask[lane] = a->mask.base + t->batch * a->mask.batch + head * a->mask.head + query * a->mask.seq;
         o->bias[lane] = a->bias.base + t->batch * a->bias.batch + head * a->bias.head + query * a->bias.seq;
         LANE(o->slope, lane) =
-            a->has_slopes ? b->slopes[a->slopes.base + t->batch * a->slopes.batch + head * a->slopes.head] * LOG2_E : 0.0f;
+            HAS_SLOPES(a) ? b->slopes[a->slopes.base + t->batch * a->slopes.batch + head * a->slopes.head] * LOG2_E : 0.0f;
         LANE(o->factor, lane) = a->has_factors ? b->factors[a->factors + head] * LOG2_E : LOG2_E;
     }
 }
@@ -58,10 +55,10 @@ FN index mask_of(const launch_args *a, const option_data *b, const row_options *
 FN elem score_with_options(elem s, const tile *t, const launch_args *a, const option_data *b, const row_options *o, index query,
                            int key, int class, index *seen)
 {
-    if (a->softcap != 0.0f) {
+    if (HAS_SOFTCAP(a)) {
         s = TANH(s) * (elem)(a->softcap * LOG2_E);
     }
-    if (a->bias_type && (class & CLASS_BIASED)) {
+    if (HAS_BIAS(a) && (class & CLASS_BIASED)) {
         if (key < min(a->bias_columns, t->kv_length)) {
             const elem bias = bias_of(a, b, o, key);
             /* -inf hides; a finite number stays one in base two, like the score itself. */
@@ -71,10 +68,10 @@ FN elem score_with_options(elem s, const tile *t, const launch_args *a, const op
             *seen = (index)(0);
         }
     }
-    if (a->has_slopes) {
+    if (HAS_SLOPES(a)) {
         s = s - o->slope * convert_elem(abs_index(query + t->offset - key));
     }
-    if (a->has_mask && (class & CLASS_MASKED)) {
+    if (HAS_MASK(a) && (class & CLASS_MASKED)) {
         if (key < min(a->mask_columns, t->kv_length)) {
             *seen &= mask_of(a, b, o, key);
         } else {
@@ -89,12 +86,12 @@ FN elem score_with_options(elem s, const tile *t, const launch_args *a, const op
 /* Whether options may hide keys of a block of this class, and whether they do that or change its scores. */
 FN int options_hide(const launch_args *a, int class)
 {
-    return (a->has_mask && (class & CLASS_MASKED)) || (a->bias_type && (class & CLASS_LARGE));
+    return (HAS_MASK(a) && (class & CLASS_MASKED)) || (HAS_BIAS(a) && (class & CLASS_LARGE));
 }
 FN int options_change(const launch_args *a, int class)
 {
-    return a->softcap != 0.0f || a->has_slopes || (a->has_mask && (class & CLASS_MASKED)) ||
-           (a->bias_type && (class & CLASS_BIASED));
+    return HAS_SOFTCAP(a) || HAS_SLOPES(a) || (HAS_MASK(a) && (class & CLASS_MASKED)) ||
+           (HAS_BIAS(a) && (class & CLASS_BIASED));
 }
 #endif
 

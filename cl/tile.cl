@@ -148,6 +148,10 @@ FN int tile_decode(tile *t, const launch_args *a, const option_data *b, team_ind
     return 1;
 }
 
+/* First and last key that query i sees, past the end of the keys cut off. `i` is an int or a vector of them. */
+#define FIRST_KEY(t, i) ((i) + (t)->diagonal_low)
+#define LAST_KEY(t, i) select((index)(-1), min((i) + (t)->diagonal_high, (t)->kv_length - 1), (index)((i) < (t)->q_length))
+
 /* The first key block at or behind `key`, a multiple of BLOCK_N, that is worth a visit; key_end or more: none. */
 FN int tile_visible_block(const tile *t, int key)
 {

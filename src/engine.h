@@ -57,6 +57,7 @@ struct engine {
     bool visits_classes;    /* its own launches include the look through explicit masks, where config.classify_group is set */
     bool merges;         /* its groups can add up the chunks of keys themselves: each is whole warps, and a tile's only one */
     bool rounds_weights; /* its second product takes weights in V's storage type */
+    bool options_apart;  /* each set of options has a text of its own; else one text has all, and more plans share a build */
     bool numbers_calls;  /* its groups share what begins anew with each call: they want args.call_number */
 
     /* Does it serve this problem on this device? If not, `why` says so in a few words. The problem is valid. */

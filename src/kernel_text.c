@@ -8,6 +8,14 @@
 #include <stdio.h>
 #include <string.h>
 
+/* The twins of OPTION_MASK, OPTION_BIAS, OPTION_SOFTCAP and OPTION_SLOPES in cl/args.cl, those that the text knows. */
+static int score_options(const clattn_problem *p, const struct engine *engine)
+{
+    if (!engine->options_apart)
+        return cla_problem_alters_scores(p) ? 15 : 0;
+    return p->mask.present | p->bias.present << 1 | (p->softcap != 0.0f) << 2 | p->alibi.present << 3;
+}
+
 void cla_kernel_defines(const struct facts *facts, const clattn_problem *problem, const struct config *config, struct text *out)
 {
     cla_text_add(out, "#define BLOCK_M %d\n#define BLOCK_N %d\n", config->block_m, config->block_n);
@@ -27,7 +35,8 @@ void cla_kernel_defines(const struct facts *facts, const clattn_problem *problem
     if (config->classify_group)
         cla_text_add(out, "#define CLASSIFY_GROUP %d\n", config->classify_group);
     cla_text_add(out, "#define PREPASS %d\n", config->classify_group != 0);
-    cla_text_add(out, "#define SCORE_OPTIONS %d\n#define SPLIT %d\n", cla_problem_alters_scores(problem), config->chunk != 0);
+    cla_text_add(out, "#define SCORE_OPTIONS %d\n#define SPLIT %d\n", score_options(problem, config->engine),
+                 config->chunk != 0);
     cla_text_add(out, "#define TEAM %d\n#define V_TYPE %d\n#define WORK_GROUP %d\n", config->team, (int)problem->v.type,
                  config->work_group);
     if (config->engine->defines)

@@ -29,12 +29,14 @@ void cla_check_problem(const clattn_problem *like, const struct config *config, 
     p->corner = CLATTN_BOTTOM_RIGHT;
     p->lse.present = true;
     p->kv_lengths = number == 0 ? CLATTN_NO_INTEGERS : CLATTN_INT32;
-    if (cla_problem_alters_scores(like)) {
-        p->mask.present = true;
-        p->mask.stride_seq_q = p->seq_kv;
-        p->mask.stride_seq_kv = 1;
-        p->softcap = number == 0 ? 0.0f : 6.0f;
-    }
+    /* A text with the options of its plan alone would pass over others. */
+    const bool all = cla_problem_alters_scores(like) && !config->engine->options_apart;
+    p->mask.present = all || like->mask.present;
+    p->mask.stride_seq_q = p->bias.stride_seq_q = p->seq_kv;
+    p->mask.stride_seq_kv = p->bias.stride_seq_kv = 1;
+    p->bias.present = like->bias.present;
+    p->bias.type = like->bias.type;
+    p->softcap = number != 0 && (all || like->softcap != 0.0f) ? 6.0f : 0.0f;
     clattn_problem_set_layout(p, CLATTN_BHSD);
 }
 
@@ -52,13 +54,14 @@ static uint32_t next_random(uint32_t *state)
     return *state >> 16;
 }
 
-/* A number that all types hold exactly: sixteenths, or a multiple of a quarter up to 1024, or NaN. */
+/* A number that all types hold exactly: sixteenths, or a multiple of a quarter up to 1024, NaN or infinity. */
 static void store(void *data, clattn_type type, size_t at, float x)
 {
     uint32_t bits;
     memcpy(&bits, &x, sizeof bits);
     const uint16_t sign = (uint16_t)(bits >> 16 & 0x8000u), exponent = (uint16_t)(bits >> 23 & 0xffu);
     const uint16_t half = (uint16_t)(isnan(x)    ? 0x7e00u
+                                     : isinf(x)  ? sign | 0x7c00
                                      : x == 0.0f ? 0
                                                  : sign | (exponent - 112) << 10 | (bits >> 13 & 0x3ffu));
     if (type == CLATTN_FP32)
@@ -131,6 +134,19 @@ static unsigned char *make_mask(const clattn_problem *p)
     return mask;
 }
 
+/* Up to 1 either way, and a key in eight hidden. */
+static float *make_bias(const clattn_problem *p)
+{
+    const size_t count = (size_t)(p->seq_q * p->seq_kv);
+    uint32_t seed = 6;
+    float *bias = malloc(count * sizeof *bias);
+    for (size_t i = 0; bias && i < count; i++) {
+        const int x = (int)(next_random(&seed) % 9u) - 4;
+        bias[i] = next_random(&seed) % 8u ? (float)x / 4.0f : -INFINITY;
+    }
+    return bias;
+}
+
 static cl_mem make_output(cl_context cl, size_t size)
 {
     cl_int code = CL_SUCCESS;
@@ -149,6 +165,7 @@ bool cla_check_data_make(cl_context cl, const clattn_problem *p, struct check_da
     data->k = make_values(p, p->heads_kv, p->seq_kv, p->head_dim_qk, true, 2);
     data->v = make_values(p, p->heads_kv, p->seq_kv, p->head_dim_v, true, 3);
     data->mask = p->mask.present ? make_mask(p) : NULL;
+    data->bias = p->bias.present ? make_bias(p) : NULL;
     data->buffers[0] = make_tensor(cl, p->q.type, data->q, data->lse_count * (size_t)p->head_dim_qk);
     data->buffers[1] = make_tensor(cl, p->k.type, data->k, keys * (size_t)p->head_dim_qk);
     data->buffers[2] = make_tensor(cl, p->v.type, data->v, keys * (size_t)p->head_dim_v);
@@ -156,8 +173,10 @@ bool cla_check_data_make(cl_context cl, const clattn_problem *p, struct check_da
     data->buffers[4] = make_output(cl, data->lse_count * sizeof(float));
     data->buffers[5] = data->mask ? make_buffer(cl, data->mask, (size_t)(p->seq_q * p->seq_kv)) : NULL;
     data->buffers[6] = p->kv_lengths ? make_buffer(cl, lengths, sizeof lengths) : NULL;
+    data->buffers[7] = data->bias ? make_tensor(cl, p->bias.type, data->bias, (size_t)(p->seq_q * p->seq_kv)) : NULL;
     return data->buffers[0] && data->buffers[1] && data->buffers[2] && data->buffers[3] && data->buffers[4] &&
-           (data->buffers[5] || !p->mask.present) && (data->buffers[6] || !p->kv_lengths);
+           (data->buffers[5] || !p->mask.present) && (data->buffers[6] || !p->kv_lengths) &&
+           (data->buffers[7] || !p->bias.present);
 }
 
 void cla_check_data_free(struct check_data *data)
@@ -169,6 +188,7 @@ void cla_check_data_free(struct check_data *data)
     free(data->k);
     free(data->v);
     free(data->mask);
+    free(data->bias);
 }
 
 static bool poison(cl_command_queue queue, cl_mem buffer, size_t size)
@@ -184,8 +204,8 @@ static bool poison(cl_command_queue queue, cl_mem buffer, size_t size)
 
 bool cla_check_data_bind(struct check_data *data, cl_command_queue queue, clattn_call *call)
 {
-    clattn_buffer *const places[CLA_CHECK_BUFFERS] = {&call->q,   &call->k,    &call->v,         &call->o,
-                                                      &call->lse, &call->mask, &call->kv_lengths};
+    clattn_buffer *const places[CLA_CHECK_BUFFERS] = {&call->q,   &call->k,    &call->v,          &call->o,
+                                                      &call->lse, &call->mask, &call->kv_lengths, &call->bias};
     for (int i = 0; i < CLA_CHECK_BUFFERS; i++)
         if (data->buffers[i])
             *places[i] = clattn_mem(data->buffers[i], 0);

@@ -5,13 +5,14 @@
 
 #include "engine.h"
 
-enum { CLA_CHECK_CASES = 2, CLA_CHECK_BUFFERS = 7 };
+enum { CLA_CHECK_CASES = 2, CLA_CHECK_BUFFERS = 8 };
 
-/* Buffers of one case: q, k, v, o, lse, mask, kv_lengths; the last two may be NULL. What they hold, on the host, contiguous. */
+/* Buffers of one case: q, k, v, o, lse, mask, kv_lengths, bias; the last three may be NULL. What they hold, on the host,
+ * contiguous. */
 struct check_data {
     const clattn_problem *problem;
     cl_mem buffers[CLA_CHECK_BUFFERS];
-    float *q, *k, *v;
+    float *q, *k, *v, *bias;
     unsigned char *mask;
     size_t o_count, lse_count;
 };

@@ -21,7 +21,9 @@ static bool is_seen(const struct check_data *data, int64_t batch, int64_t query,
 {
     const clattn_problem *p = data->problem;
     const int64_t keys = cla_check_keys(p, batch);
-    return key < keys && (!p->causal || key <= query + keys - p->seq_q) && (!data->mask || data->mask[query * p->seq_kv + key]);
+    const size_t at = (size_t)(query * p->seq_kv + key);
+    return key < keys && (!p->causal || key <= query + keys - p->seq_q) && (!data->mask || data->mask[at]) &&
+           (!data->bias || data->bias[at] != -INFINITY);
 }
 
 /* One row: scores to weights in `weights`, their products with V to `sums`. */
@@ -38,6 +40,7 @@ static void attend(const struct check_data *data, int64_t batch, int64_t head, i
         if (is_seen(data, batch, query, j)) {
             const double score = (double)p->scale * dot(q, data->k + (first + j) * dim, dim);
             weights[j] = p->softcap > 0.0f ? (double)p->softcap * tanh(score / (double)p->softcap) : score;
+            weights[j] += data->bias ? (double)data->bias[query * p->seq_kv + j] : 0.0;
         }
         top = weights[j] > top ? weights[j] : top;
     }

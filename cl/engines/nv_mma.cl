@@ -58,6 +58,7 @@
 /* Mask and bias are at hand for cl/score_pairs.cl. Not with few rows, nor with three products a product. */
 #if SCORE_OPTIONS && KEY_WARPS == 1 && K_TYPE != FP32
 #define NV_PAIRS
+#define ENGINE_SEEN(e, r) ((e)->sees[r])
 #endif
 #ifdef NV_PAIRS
 #define SEEN_SIZE 0
@@ -128,7 +129,7 @@ typedef struct {
     int plain;                                 /* no option changes a score that it does not hide */
     int takes_pieces;                          /* the mask of the block was read in pieces */
     uint2 pieces[S_ROWS][(BLOCK_N + 31) / 32]; /* MASK_PIECES */
-    uint kept[S_ROWS], hidden;
+    uint sees[S_ROWS];                         /* ENGINE_SEEN */
 #endif
 #if K_TYPE == FP32
     uint zero; /* 0, and the assembler does not know */
@@ -212,9 +213,9 @@ FN void engine_begin(engine *e, const tile *t, const launch_args *a, __global co
 #if K_TYPE == FP32
     e->zero = a->heads_q < 0;
 #endif
-    e->hides = SCORE_OPTIONS && (a->has_mask || a->bias_type);
+    e->hides = HAS_MASK(a) || HAS_BIAS(a);
 #ifdef NV_PAIRS
-    e->plain = a->softcap == 0.0f && !a->has_slopes && !a->bias_type;
+    e->plain = !HAS_SOFTCAP(a) && !HAS_SLOPES(a) && !HAS_BIAS(a);
 #endif
     nv_matrix_set(&rows_of_q, q, tile_q_offset(t, a->q), a->q, t->pack);
     nv_matrix_set(&e->k, k, tile_kv_offset(t, a->k), a->k, 1);

@@ -3,65 +3,40 @@
  */
 #define BIAS_PLACE(e) ((e)->local_memory + LOCAL_SIZE - BIAS_SIZE)
 #define ROW_OF(e, r) ((e)->row + (r) / 2 * 16 + (r) % 2 * 8)
+FN uint bias_place(const engine *e, int r, int c)
+{
+    return BIAS_PLACE(e) + (uint)(ROW_OF(e, r) * BIAS_STRIDE + (e->col + c / 2 * 8) * BIAS_WIDTH);
+}
 #include "cl/engines/nv_options.cl"
 
-/* The biases of columns c and c + 1 of elem r. */
-FN void nv_bias(const engine *e, int r, int c, float *x)
-{
 #if BIAS_TYPE
-    bias_pair(BIAS_PLACE(e) + (uint)(ROW_OF(e, r) * BIAS_STRIDE + (e->col + c / 2 * 8) * BIAS_WIDTH), x);
-#else
-    x[0] = x[1] = 0.0f;
-#endif
-}
-
-FN void load_mask_pieces(engine *e, const tile *t, const launch_args *a, const option_data *b, int key0)
-{
-    FOR_ROWS(r)
-    {
-        __global const uchar *from = b->mask + option_row(t, &a->mask, ROW_OF(e, r)) + key0;
-        UNROLL for (int k = 0; k < MASK_PIECES; k++) { e->pieces[r][k] = mask_piece(e, from, k); }
-    }
-}
-FN void take_mask_pieces(engine *e)
-{
-    FOR_ROWS(r)
-    {
-        uint mine = 0;
-        UNROLL for (int k = 0; k < MASK_PIECES; k++) { mine |= piece_bits(e->pieces[r][k], k); }
-        e->kept[r] = mask_of_four(e, mine);
-    }
-}
-
-FN void take_mask_bytes(engine *e, const tile *t, const launch_args *a, const option_data *b, int key0)
-{
-    FOR_ROWS(r) { e->kept[r] = mask_by_bytes(e, a, b->mask + option_row(t, &a->mask, ROW_OF(e, r)), key0); }
-}
-
-#if BIAS_TYPE
-/* By each warp for its rows. */
+/* By each warp for its rows, 16 bytes at a time where they lie so. */
 FN void fetch_bias(const engine *e, const tile *t, const launch_args *a, const option_data *b, int key0)
 {
     const int lane = ptx_here((int)get_local_id(0)) % 32, rows = 16 * M_TILES, row0 = e->warp * rows;
-    (void)bias_of_rows(e, t, a, b, key0, row0, rows, lane);
+    if (!option_is_whole(&a->bias, b->bias, BIAS_WIDTH, 16, key0, a->bias_columns)) {
+        bias_by_elements(e, t, a, b, key0, row0, rows, lane);
+        return;
+    }
+    const int pieces = BLOCK_N * BIAS_WIDTH / 16;
+    for (int i = lane; i < rows * pieces; i += 32) {
+        const int row = row0 + i / pieces, at = i % pieces * 16;
+        __global const uchar *from = (__global const uchar *)b->bias + (option_row(t, &a->bias, row) + key0) * BIAS_WIDTH;
+        ptx_copy(BIAS_PLACE(e) + (uint)(row * BIAS_STRIDE + at), from + at, 16);
+    }
 }
 #endif
 
 /* Behind the barrier of a block and before its product. */
 FN void fetch_options(engine *e, const tile *t, const launch_args *a, const option_data *b, int key0, int class)
 {
-    e->hidden = 0;
+    see_range(e, t, key0);
     e->takes_pieces = 0;
-    if (a->has_mask && (class & CLASS_MASKED)) {
-        e->takes_pieces = option_is_whole(&a->mask, b->mask, 1, 8, key0, a->mask_columns);
-        if (e->takes_pieces) {
-            load_mask_pieces(e, t, a, b, key0);
-        } else {
-            take_mask_bytes(e, t, a, b, key0);
-        }
+    if (HAS_MASK(a) && (class & CLASS_MASKED)) {
+        load_mask(e, t, a, b, key0);
     }
 #if BIAS_TYPE
-    if (a->bias_type && (class & CLASS_BIASED)) {
+    if (HAS_BIAS(a) && (class & CLASS_BIASED)) {
         fetch_bias(e, t, a, b, key0);
     }
 #endif
@@ -74,14 +49,15 @@ FN void take_options(engine *e)
     PTX_COPY_WAIT(SLOTS - 1);
     PTX_WARP_TOGETHER();
     if (e->takes_pieces) {
-        take_mask_pieces(e);
+        take_mask(e);
     }
 }
 
 /* Which keys of a block no row of the warp sees, a bit each of this work-item's columns. */
 FN uint unseen_by_warp(const engine *e)
 {
-    uint unseen = e->hidden & KEY_BITS;
+    uint unseen = KEY_BITS;
+    FOR_ROWS(r) { unseen &= ~e->sees[r]; }
     UNROLL for (int bits = 4; bits < 32; bits *= 2) { unseen &= ptx_neighbour_word(unseen, bits); }
     return unseen;
 }

@@ -3,16 +3,15 @@
  * registers, the bias of the warp's rows in local memory, of the type BIAS_TYPE that it has in the call's buffer. Where they
  * lie there and when they are fetched is the engines' own. Included by these two, where SCORE_OPTIONS.
  */
-#define ENGINE_KEPT(e, r) (e)->kept[r]
 #define ENGINE_BIAS(e, r, c, x) nv_bias(e, r, c, x)
-#define ENGINE_HIDDEN(e, r, bits) (e)->hidden = (r) == 0 ? (bits) : (e)->hidden & (bits)
 /* Of this work-item's columns of a block, a bit each. */
 #define KEY_BITS ((1u << (S_COLS - 1)) * 2u - 1u)
 #define MASK_PIECES ((BLOCK_N + 31) / 32) /* of eight keys, that a work-item reads of a row */
 
-/* Two neighbouring biases in local memory. */
-FN void bias_pair(uint at, float *x)
+/* The biases of columns c and c + 1 of elem r, from bias_place(e, r, c), which is the engine's. */
+FN void nv_bias(const engine *e, int r, int c, float *x)
 {
+    const uint at = bias_place(e, r, c);
 #if BIAS_TYPE == FP32
     x[0] = as_float(ptx_load(at));
     x[1] = as_float(ptx_load(at + 4));
@@ -74,21 +73,46 @@ FN uint mask_by_bytes(const engine *e, const launch_args *a, __global const ucha
     return bits;
 }
 
-#if BIAS_TYPE
-/* The bias of `rows` rows from row0 on, by a warp, 16 bytes at a time where they lie so; returns whether these copies are yet
- * to be committed. Else element by element: keys from bias_columns on are hidden, and nothing is read there. */
-FN int bias_of_rows(const engine *e, const tile *t, const launch_args *a, const option_data *b, int key0, int row0, int rows,
-                    int lane)
+/* What lengths and diagonal leave of a block. */
+FN void see_range(engine *e, const tile *t, int key0)
 {
-    if (option_is_whole(&a->bias, b->bias, BIAS_WIDTH, 16, key0, a->bias_columns)) {
-        const int pieces = BLOCK_N * BIAS_WIDTH / 16;
-        for (int i = lane; i < rows * pieces; i += 32) {
-            const int row = row0 + i / pieces, at = i % pieces * 16;
-            __global const uchar *from = (__global const uchar *)b->bias + (option_row(t, &a->bias, row) + key0) * BIAS_WIDTH;
-            ptx_copy(BIAS_PLACE(e) + (uint)(row * BIAS_STRIDE + at), from + at, 16);
-        }
-        return 1;
+    const int open = tile_block_is_open(t, key0), key = key0 + ENGINE_S_COL(e, 0);
+    FOR_ROWS(r)
+    {
+        const int query = tile_query(t, t->row0 + ROW_OF(e, r));
+        ENGINE_SEEN(e, r) = open ? ~0u : columns_within(FIRST_KEY(t, query) - key, LAST_KEY(t, query) - key);
     }
+}
+
+/* Then what the mask leaves: loaded in pieces where they are whole, and taken when they have come; else taken at once. */
+FN void load_mask(engine *e, const tile *t, const launch_args *a, const option_data *b, int key0)
+{
+    e->takes_pieces = option_is_whole(&a->mask, b->mask, 1, 8, key0, a->mask_columns);
+    FOR_ROWS(r)
+    {
+        __global const uchar *row = b->mask + option_row(t, &a->mask, ROW_OF(e, r));
+        if (e->takes_pieces) {
+            UNROLL for (int k = 0; k < MASK_PIECES; k++) { e->pieces[r][k] = mask_piece(e, row + key0, k); }
+        } else {
+            ENGINE_SEEN(e, r) &= mask_by_bytes(e, a, row, key0);
+        }
+    }
+}
+FN void take_mask(engine *e)
+{
+    FOR_ROWS(r)
+    {
+        uint mine = 0;
+        UNROLL for (int k = 0; k < MASK_PIECES; k++) { mine |= piece_bits(e->pieces[r][k], k); }
+        ENGINE_SEEN(e, r) &= mask_of_four(e, mine);
+    }
+}
+
+#if BIAS_TYPE
+/* The bias of `rows` rows from row0 on, by a warp: keys from bias_columns on are hidden, and nothing is read there. */
+FN void bias_by_elements(const engine *e, const tile *t, const launch_args *a, const option_data *b, int key0, int row0,
+                         int rows, int lane)
+{
     _Pragma("unroll 4") for (int i = lane; i < rows * BLOCK_N; i += 32)
     {
         const int row = row0 + i / BLOCK_N, col = i % BLOCK_N, there = key0 + col < a->bias_columns;
@@ -100,6 +124,5 @@ FN int bias_of_rows(const engine *e, const tile *t, const launch_args *a, const 
         ptx_store_half(at, there ? ((__global const ushort *)b->bias)[from] : BIAS_TYPE == FP16 ? 0xFC00u : 0xFF80u);
 #endif
     }
-    return 0;
 }
 #endif

@@ -20,6 +20,18 @@ FN void engine_fold_sum(engine *e, elem *x)
     }
 }
 
+/* How many columns of a work-item, of those of a whole block, begin at or before `key`, which counts from column 0: pairs,
+ * eight keys apart. */
+FN int columns_to(int key)
+{
+    const int near = clamp(key, -7, BLOCK_N - 7);
+    return ((near + 8) >> 3) + ((near + 7) >> 3);
+}
+FN uint columns_below(int count) { return (uint)(((ulong)1 << count) - 1); }
+
+/* Columns in [first, last], a bit each. */
+FN uint columns_within(int first, int last) { return columns_below(columns_to(last)) & ~columns_below(columns_to(first - 1)); }
+
 /* S stays as the product left it, and the factor goes into the exponent: one multiplication a score less. Not with a factor
  * that is not positive (the maximum would be another) or over 1 (the largest number times it would be infinite). With options
  * the scores are in base two before softmax sees them. */

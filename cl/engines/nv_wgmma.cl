@@ -37,11 +37,11 @@
 #define Q_SIZE (PANELS * Q_PANEL)
 #define K_SIZE (PANELS * KV_PANEL)
 #define V_SIZE (PANELS_V * KV_PANEL)
-#define BARRIERS_SIZE (64 * KV_SLOTS) /* five a slot, and six */
+#define BARRIERS_SIZE (16 + 64 * KV_SLOTS) /* six a slot, and six */
 /* Four tiles: one whose output is stored, up to two at work, one drawn ahead; and a note a slot of K. */
 #define TILES_SIZE (480 + 16 * KV_SLOTS)
-/* Which keys of the blocks in both slots no row of a warp sees, four words each. */
-#define UNSEEN_SIZE (SCORE_OPTIONS ? KV_SLOTS * CONSUMERS * 64 : 0)
+/* Of the blocks in all slots: which keys no row of a warp sees, four words each, and whose V is not finite, four words. */
+#define UNSEEN_SIZE (MAY_HIDE ? KV_SLOTS * (CONSUMERS * 64 + 16) : 0)
 /* The bias of a block, 16 rows a warp. Rows are padded: eight of them lie in distinct banks. */
 #define BIAS_WIDTH (BIAS_TYPE == 0 ? 0 : BIAS_TYPE == FP32 ? 4 : 2)
 #define BIAS_STRIDE ((BLOCK_N + 8) * BIAS_WIDTH)
@@ -66,7 +66,7 @@
 #define ENGINE_ROW(e, r) (ptx_here((e)->row) + (r)*8)
 #define ENGINE_S_COL(e, c) ((e)->col + (c) / 2 * 8 + (c) % 2)
 #define ENGINE_O_COL(e, c) ((e)->col + (c) / 2 * 8 + (c) % 2)
-#if HIDES_BY_BITS
+#if HIDES_BY_BITS || SCORE_OPTIONS
 #define ENGINE_SEEN(e, r) ((e)->seen[r]) /* bit c: column c */
 #elif BLOCK_N % 32 == 0
 #define ENGINE_RUN 8 /* 32 keys, of which the four work-items of a row hold eight each */
@@ -88,10 +88,12 @@ typedef struct {
     int kind;
     tile t;
 } shared_tile;
-/* And of a block of keys, where a mask leaves out some. */
+/* And of the blocks of keys in a slot, where a mask or a bias leaves out some. */
 typedef struct {
     int key0, next, class;
+    int hides; /* of the slot of V: what mask and bias may hide of its block, or VALUES_END behind the last */
 } shared_block;
+#define VALUES_END (-1)
 typedef char tiles_fit[4 * sizeof(shared_tile) + KV_SLOTS * sizeof(shared_block) <= TILES_SIZE ? 1 : -1];
 
 typedef struct {
@@ -107,10 +109,10 @@ typedef struct {
     float late; /* the factor of S that is not yet in it */
     int plain;  /* no option changes a score that it does not hide */
 #if SCORE_OPTIONS
-    uint hidden;       /* columns that none of the rows here sees */
-    uint kept[S_ROWS]; /* columns that the mask keeps */
+    int takes_pieces;                          /* the mask of the block was read in pieces */
+    uint2 pieces[S_ROWS][(BLOCK_N + 31) / 32]; /* MASK_PIECES */
 #endif
-#if HIDES_BY_BITS
+#ifdef ENGINE_SEEN
     uint seen[S_ROWS]; /* columns that a row sees */
 #endif
     float s[BLOCK_N / 2];

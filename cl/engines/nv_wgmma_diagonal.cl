@@ -3,14 +3,6 @@
  * compiler makes predicates, seven at a time. Runs (cl/score.cl) take a vote and a branch each, one behind the other.
  */
 #if HIDES_BY_BITS
-/* How many columns of a work-item begin at or before `key`, which counts from column 0: pairs, eight keys apart. */
-FN int columns_to(int key)
-{
-    const int near = clamp(key, -7, BLOCK_N - 7);
-    return ((near + 8) >> 3) + ((near + 7) >> 3);
-}
-FN uint columns_below(int count) { return (uint)(((ulong)1 << count) - 1); }
-
 /* Hides what rows do not see: bit c of a word is column c, so a row costs a select a column and no branch. */
 FN void hide_unseen(engine *e, __local const tile *t, int key0)
 {
@@ -18,7 +10,7 @@ FN void hide_unseen(engine *e, __local const tile *t, int key0)
     {
         const int query = ENGINE_ROW(e, r) + t->row0, column0 = key0 + ENGINE_S_COL(e, 0);
         const int first = FIRST_KEY(t, query), last = LAST_KEY(t, query);
-        e->seen[r] = columns_below(columns_to(last - column0)) & ~columns_below(columns_to(first - 1 - column0));
+        e->seen[r] = columns_within(first - column0, last - column0);
         FOR_S_COLS(c) { S_SET(e, r, c, e->seen[r] >> c & 1u ? S_GET(e, r, c) : -INFINITY); }
     }
 }

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Keys that a mask or a bias hides from every row of a tile of nv_wgmma: 0 times what their rows of V hold must be 0, and is
- * unless that is NaN or infinite. Each warp says which keys none of its rows sees, mostly none at all, and looks at what V
- * holds there; if that is not finite, it waits for what the other warps say, and clears what nobody sees.
+ * unless that is NaN or infinite. Two warps beside the loader look for such rows before V is handed on. Each consumer's warp
+ * says which keys none of its rows sees, mostly none at all; if V is not finite there, it waits for what the other warps say,
+ * and clears what nobody sees. Included by cl/engines/nv_wgmma_load.cl.
  */
-#if SCORE_OPTIONS
-/* Words of a slot, four a warp: bit c of word i is key ENGINE_S_COL(c) of work-item i. */
+#if MAY_HIDE
+/* Words of a slot, four a warp: bit c of word i is key ENGINE_S_COL(c) of work-item i. And four for all, of the same bits. */
 #define UNSEEN(e, slot) ((e)->unseen + (slot)*CONSUMERS * 16)
+#define NOT_FINITE(e, slot) ((e)->unseen + KV_SLOTS * CONSUMERS * 16 + (slot)*4)
 
 /* Tells the others which keys of a block are hidden from all rows here. Returns whether there is one. */
 FN int publish_unseen(const engine *e, int slot, int hides)
 {
     const int item = (int)get_local_id(0) - 128;
-    uint unseen = hides ? e->hidden & KEY_BITS : 0u;
+    uint unseen = hides ? ~(e->seen[0] | e->seen[1]) & KEY_BITS : 0u;
     UNROLL for (int bits = 4; bits < 32; bits *= 2) { unseen &= ptx_neighbour_word(unseen, bits); }
     if (item % 32 < 4) {
         UNSEEN(e, slot)[item / 32 * 4 + item % 32] = unseen;
@@ -39,42 +41,73 @@ FN uint value_place(const engine *e, int slot, int key, int i)
     return V_PLACE(e) + (uint)(slot * V_SIZE + i / 8 * KV_PANEL + key * 128 + ((i & 7) ^ (key & 7)) * 16);
 }
 
-/* Not 0 if one of eight elements is NaN or infinite: its exponent, all ones, carries. */
-FN uint not_finite(uint4 x)
+/* x * 0 + sum in both halves: NaN where one of x is NaN or infinite, and from then on. */
+FN uint sum_of_zeros(uint x, uint sum)
 {
-    const uint exponent = K_TYPE == FP16 ? 0x7C007C00u : 0x7F807F80u, one = K_TYPE == FP16 ? 0x04000400u : 0x00800080u;
-    return (((x.x & exponent) + one) | ((x.y & exponent) + one) | ((x.z & exponent) + one) | ((x.w & exponent) + one)) &
-           0x80008000u;
+#if K_TYPE == FP16
+    __asm__("fma.rn.f16x2 %0, %1, %2, %0;" : "+r"(sum) : "r"(x), "r"(0u));
+#else
+    __asm__("fma.rn.bf16x2 %0, %1, %2, %0;" : "+r"(sum) : "r"(x), "r"(0u));
+#endif
+    return sum;
 }
 
-/* The bit of key number `key` of a block in words of which this work-item has number lane % 4. */
-FN int key_bit(uint words, int key, int lane) { return (int)(ptx_word_of(words, lane % 8 / 2) >> (key / 8 * 2 + key % 2)) & 1; }
+/* Whose V is not finite, in the words and bits of UNSEEN: by warp `which` of two, words `which` and `which` + 2, and then V is
+ * ready for the consumers. Work-items begin at different pieces of their rows, so that eight of them read from distinct banks.
+ */
+FN void look_at_values(const engine *e, int block, int hides, int which)
+{
+    const int lane = (int)get_local_id(0) % 32, slot = SLOT(block);
+    barrier_wait(V_LANDED(e, slot), SLOT_TURN(block));
+    _Pragma("unroll 1") for (int word = which; word < 4 && hides; word += 2)
+    {
+        const int key = min(lane / 2 * 8 + 2 * word + lane % 2, BLOCK_N - 1);
+        uint sum[2] = {0u, 0u};
+        _Pragma("unroll 4") for (int i = 0; i < PANELS_V * 8; i++)
+        {
+            const uint4 x = ptx_load_four(value_place(e, slot, key, (i & ~7) + ((i + lane / 2 * 2) & 7)));
+            sum[0] = sum_of_zeros(x.y, sum_of_zeros(x.x, sum[0]));
+            sum[1] = sum_of_zeros(x.w, sum_of_zeros(x.z, sum[1]));
+        }
+        const uint bad = ptx_ballot((sum[0] | sum[1]) != 0u);
+        if (lane == 0) {
+            NOT_FINITE(e, slot)[word] = bad;
+        }
+    }
+    if (lane == 0) {
+        barrier_arrive(V_FULL(e, slot));
+    }
+}
+
+/* Of all blocks, by two warps that have nothing else to do. */
+FN void watch_values(const engine *e)
+{
+    for (int block = 0;; block++) {
+        barrier_wait(V_LANDED(e, SLOT(block)), SLOT_TURN(block));
+        const int hides = BLOCK_NOTE(e, SLOT(block))->hides;
+        if (hides == VALUES_END) {
+            return;
+        }
+        look_at_values(e, block, hides, (int)get_local_id(0) / 32 - 1);
+    }
+}
 
 /* Every warp does it for itself, all writing the same. */
 FN void clear_hidden(const engine *e, int block)
 {
     const int item = ptx_here((int)get_local_id(0)) - 128, lane = item % 32, slot = SLOT(block);
-    const uint unseen = UNSEEN(e, slot)[item / 32 * 4 + lane % 4];
-    uint bad[(BLOCK_N + 31) / 32], any = 0;
-    UNROLL for (int k = 0; k < (BLOCK_N + 31) / 32; k++)
-    {
-        const int key = min(32 * k + lane, BLOCK_N - 1), mine = key_bit(unseen, key, lane);
-        bad[k] = 0;
-        for (int i = ptx_ballot(mine) ? 0 : PANELS_V * 8; i < PANELS_V * 8; i++) {
-            bad[k] |= not_finite(ptx_load_four(value_place(e, slot, mine ? key : 0, i)));
-        }
-        bad[k] = mine ? bad[k] : 0u;
-        any |= bad[k];
-    }
-    if (ptx_ballot(any != 0u) == 0u) {
+    const uint bad = NOT_FINITE(e, slot)[lane % 4];
+    if (ptx_ballot((UNSEEN(e, slot)[item / 32 * 4 + lane % 4] & bad) != 0u) == 0u) {
         return;
     }
-    const uint tile = unseen_by_all(e, block, lane);
-    UNROLL for (int k = 0; k < (BLOCK_N + 31) / 32; k++)
+    const uint clears = unseen_by_all(e, block, lane) & bad;
+    _Pragma("unroll 1") for (int word = 0; word < 4; word++)
     {
-        const int key = min(32 * k + lane, BLOCK_N - 1), clears = key_bit(tile, key, lane) & (bad[k] != 0u);
-        for (int i = 0; i < PANELS_V * 8; i++) {
-            ptx_store_local_when(clears, value_place(e, slot, key, i), (uint4)(0u));
+        const int key = min(lane / 2 * 8 + 2 * word + lane % 2, BLOCK_N - 1);
+        const int clear = (int)(ptx_word_of(clears, word) >> lane & 1u);
+        UNROLL for (int i = 0; i < PANELS_V * 8; i++)
+        {
+            ptx_store_local_when(clear, value_place(e, slot, key, i), (uint4)(0u));
         }
     }
     PUBLISH_STORES();

@@ -14,20 +14,24 @@
 #define TILE_WANTED(e) BARRIER(e, 4 * KV_SLOTS + 4)
 #define TILE_DRAWN(e) BARRIER(e, 4 * KV_SLOTS + 5)
 #define UNSEEN_FULL(e, slot) BARRIER(e, 4 * KV_SLOTS + 6 + (slot))
+/* V is there, and then looked at (cl/engines/nv_wgmma_hidden.cl). */
+#define V_LANDED(e, slot) (MAY_HIDE ? BARRIER(e, 5 * KV_SLOTS + 6 + (slot)) : V_FULL(e, slot))
 #define LOADERS (1 + 2 * CONSUMERS)
 #define LOADING 96 /* work-items; of the fourth warp one draws tiles */
 #define MAP_O 3
+#include "cl/engines/nv_wgmma_hidden.cl"
 
 FN void barriers_begin(const engine *e)
 {
-    /* Full: the loader arrives. Empty: a work-item of each consumers' warp. */
+    /* Full: the loader arrives, or both warps that looked at V. Empty: a work-item of each consumers' warp. */
     for (int i = 0; i < KV_SLOTS; i++) {
         barrier_init(K_FULL(e, i), 1);
-        barrier_init(V_FULL(e, i), 1);
+        barrier_init(V_FULL(e, i), 1 + MAY_HIDE);
         barrier_init(K_EMPTY(e, i), 4 * CONSUMERS);
         barrier_init(V_EMPTY(e, i), 4 * CONSUMERS);
-#if SCORE_OPTIONS
+#if MAY_HIDE
         barrier_init(UNSEEN_FULL(e, i), 16 * CONSUMERS); /* four work-items of each consumers' warp */
+        barrier_init(V_LANDED(e, i), 1);
 #endif
     }
     for (int i = 0; i < Q_PLACES; i++) {
@@ -151,6 +155,16 @@ FN void note_block(const engine *e, const tile *t, int slot, int key0, int next)
 #endif
 }
 
+/* And what may hide keys of it, before its V. */
+FN void note_values(const engine *e, const launch_args *a, const tile *t, int slot, int key0)
+{
+#if MAY_HIDE
+    if (get_local_id(0) == 0) {
+        BLOCK_NOTE(e, slot)->hides = options_hide(a, tile_block_class(t, key0));
+    }
+#endif
+}
+
 /* The buffers, and where the descriptors of Q, K and V are. */
 typedef struct {
     __global const void *q, *k, *v;
@@ -215,7 +229,13 @@ FN void load_tile(const engine *e, const launch_args *a, const nv_inputs *in, co
         note_block(e, t, slot, key0, next);
         load_rows(&k, K_PLACE(e) + (uint)(slot * K_SIZE), K_FULL(e, slot), key0, BLOCK_N, HEAD_DIM);
         barrier_wait(V_EMPTY(e, slot), turn);
-        load_rows(&v, V_PLACE(e) + (uint)(slot * V_SIZE), V_FULL(e, slot), key0, BLOCK_N, HEAD_DIM_V);
+        note_values(e, a, t, slot, key0);
+        load_rows(&v, V_PLACE(e) + (uint)(slot * V_SIZE), V_LANDED(e, slot), key0, BLOCK_N, HEAD_DIM_V);
+#if MAY_HIDE
+        if (!alone && get_local_id(0) < 64) {
+            look_at_values(e, *block, options_hide(a, tile_block_class(t, key0)), (int)get_local_id(0) / 32);
+        }
+#endif
         if (++ahead == KV_SLOTS) {
             next_tile(e, a, in, tiles + 1, alone);
         }
@@ -327,6 +347,11 @@ FN void load_tiles(const engine *e, const launch_args *a, const nv_inputs *in, i
             next_tile(e, a, in, tiles + 1, alone);
         }
     }
+    if (MAY_HIDE && alone) {
+        barrier_wait(V_EMPTY(e, SLOT(block)), SLOT_TURN(block) + 1);
+        BLOCK_NOTE(e, SLOT(block))->hides = VALUES_END;
+        barrier_arrive(V_LANDED(e, SLOT(block)));
+    }
 }
 
 FN void load(const engine *e, const launch_args *a, const option_data *b, __global const void *q_data,
@@ -341,6 +366,11 @@ FN void load(const engine *e, const launch_args *a, const option_data *b, __glob
         if (get_local_id(0) == 0) {
             load_tiles(e, a, &in, 1);
         }
+#if MAY_HIDE
+        if (get_local_id(0) >= 32 && get_local_id(0) < LOADING) {
+            watch_values(e);
+        }
+#endif
     } else if (get_local_id(0) < LOADING) {
         load_tiles(e, a, &in, 0);
     }

@@ -149,6 +149,7 @@ const struct engine cla_engine_nv_mma = {
     .vendor = true,
     .merges = true,
     .rounds_weights = true,
+    .options_apart = true,
     .serves = serves,
     .configs = configs,
     .defines = cla_nv_mma_defines,

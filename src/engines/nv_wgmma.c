@@ -20,10 +20,10 @@ static const struct shape shapes[] = {{4, 64, 4},  {3, 64, 4}, {3, 128, 2}, {2, 
 enum {
     MAX_HEAD_DIM = 256,
     MAX_TILES = 1 << 30,
-    MIN_ROWS = 64,       /* queries of one head; fewer are nv_mma's */
-    ALIGNMENT = 1024,    /* of the panels in local memory */
-    TILES_SIZE = 480,    /* four */
-    SLOT_SIZE = 64 + 16, /* barriers and a note, beside K and V */
+    MIN_ROWS = 64,         /* queries of one head; fewer are nv_mma's */
+    ALIGNMENT = 1024,      /* of the panels in local memory */
+    TILES_SIZE = 480 + 16, /* four, and the barriers that are no slot's */
+    SLOT_SIZE = 64 + 16,   /* barriers and a note, beside K and V */
     MAP_SIZE = 128,
     MAPS = 4,              /* of a group: Q, K, V and O */
     SPREAD = 16 << 20,     /* a quarter of the second-level cache: Q and O pass through it too */
@@ -43,12 +43,15 @@ static int bias_width(const clattn_problem *problem)
     return problem->bias.present ? (int)cla_type_size(problem->bias.type) : 0;
 }
 
+/* The twin of MAY_HIDE in cl/args.cl. */
+static bool may_hide(const clattn_problem *problem) { return problem->mask.present || problem->bias.present; }
+
 /* The twin of LOCAL_SIZE in cl/engines/nv_wgmma.cl. */
 static size_t local_bytes(const clattn_problem *problem, const struct shape *s, int q_places)
 {
     const int qk = panels(problem->head_dim_qk), v = panels(problem->head_dim_v);
-    const int unseen = s->slots * s->consumers * 64, bias = 64 * s->consumers * (s->block_n + 8) * bias_width(problem);
-    const int options = cla_problem_alters_scores(problem) ? unseen + bias : 0;
+    const int hidden = s->slots * (s->consumers * 64 + 16), bias = 64 * s->consumers * (s->block_n + 8) * bias_width(problem);
+    const int options = (may_hide(problem) ? hidden : 0) + bias;
     return (size_t)(ALIGNMENT + q_places * 64 * s->consumers * 128 * qk + s->slots * (s->block_n * 128 * (qk + v) + SLOT_SIZE) +
                     TILES_SIZE + options);
 }
@@ -208,6 +211,7 @@ const struct engine cla_engine_nv_wgmma = {
     .vendor = true,
     .visits_classes = true,
     .rounds_weights = true,
+    .options_apart = true,
     .numbers_calls = true,
     .serves = serves,
     .configs = configs,

@@ -62,6 +62,7 @@ static void right_engine_serves(void **state)
     (void)state;
     check_serves(SHAPE, "simt");
     check_serves(SHAPE " mask", "simt");
+    check_serves(SHAPE " bias", "simt");
 }
 
 static void verdict_is_kept(void **state)

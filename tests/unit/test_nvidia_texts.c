@@ -31,6 +31,8 @@ static const struct {
     {"d80-bias", "b2 hq8 q1024 d80 fp16 bias"},
     {"d64-mask", "b2 hq8 q1024 d64 fp16 mask"},
     {"d128-bias", "b2 hq8 q1024 d128 fp16 bias bias-type=fp16"},
+    {"d128-softcap", "b2 hq8 q1024 d128 fp16 softcap=30"},
+    {"d128-alibi", "b2 hq8 q1024 d128 fp16 alibi"},
     {"d128-decode", "b2 hq8 hkv2 q1 k8192 d128 bf16"},
     {"d256-few-mask", "b2 hq8 hkv2 q2 k700 d256 fp16 mask"},
     {"d64-fp32", "b2 hq8 q1024 d64 causal"},

@@ -111,10 +111,10 @@ FN long load_integer(__global const void *p, int type, long i)
 #define OPTION_BIAS 2
 #define OPTION_SOFTCAP 4
 #define OPTION_SLOPES 8
-#define HAS_MASK(a) ((SCORE_OPTIONS & OPTION_MASK) != 0 && (a)->has_mask)
-#define HAS_BIAS(a) ((SCORE_OPTIONS & OPTION_BIAS) != 0 && (a)->bias_type)
-#define HAS_SOFTCAP(a) ((SCORE_OPTIONS & OPTION_SOFTCAP) != 0 && (a)->softcap != 0.0f)
-#define HAS_SLOPES(a) ((SCORE_OPTIONS & OPTION_SLOPES) != 0 && (a)->has_slopes)
+FN int has_mask(const launch_args *a) { return SCORE_OPTIONS & OPTION_MASK ? a->has_mask : 0; }
+FN int has_bias(const launch_args *a) { return SCORE_OPTIONS & OPTION_BIAS ? a->bias_type : 0; }
+FN int has_softcap(const launch_args *a) { return SCORE_OPTIONS & OPTION_SOFTCAP ? a->softcap != 0.0f : 0; }
+FN int has_slopes(const launch_args *a) { return SCORE_OPTIONS & OPTION_SLOPES ? a->has_slopes : 0; }
 /* Whether options may hide keys. */
 #define MAY_HIDE ((SCORE_OPTIONS & (OPTION_MASK | OPTION_BIAS)) != 0)
 
@@ -122,7 +122,7 @@ FN long load_integer(__global const void *p, int type, long i)
  * infinite. With a softcap the base-two factor follows behind tanh. */
 FN float score_factor(const launch_args *a)
 {
-    if (HAS_SOFTCAP(a)) {
+    if (has_softcap(a)) {
         return clamp(a->scale / a->softcap, -LARGEST, LARGEST);
     }
     return clamp(a->scale * LOG2_E, -LARGEST, LARGEST);

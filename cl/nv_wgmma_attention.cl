@@ -132,11 +132,11 @@ FN void fetch_options(engine *e, const span *keys, const launch_args *a, const o
     const tile t = tile_of(e, keys);
     see_range(e, &t, keys->key0);
 #if BIAS_TYPE
-    if (HAS_BIAS(a) && (keys->class & CLASS_BIASED)) {
+    if (has_bias(a) && (keys->class & CLASS_BIASED)) {
         fetch_bias(e, &t, a, b, keys->key0);
     }
 #endif
-    if (HAS_MASK(a) && (keys->class & CLASS_MASKED)) {
+    if (has_mask(a) && (keys->class & CLASS_MASKED)) {
         load_mask(e, &t, a, b, keys->key0);
     }
 #endif
@@ -149,11 +149,11 @@ FN void take_options(engine *e, span *keys, const launch_args *a, int block)
 #if BIAS_TYPE
     PTX_COPY_WAIT(0);
     PTX_WARP_TOGETHER();
-    if (HAS_BIAS(a) && (keys->class & CLASS_LARGE)) {
+    if (has_bias(a) && (keys->class & CLASS_LARGE)) {
         take_hiding_bias(e);
     }
 #endif
-    if (HAS_MASK(a) && (keys->class & CLASS_MASKED) && e->takes_pieces) {
+    if (has_mask(a) && (keys->class & CLASS_MASKED) && e->takes_pieces) {
         take_mask(e);
     }
 #if MAY_HIDE
@@ -287,7 +287,7 @@ FN void consume(engine *e, const launch_args *a, const option_data *b, __global 
     e->consumer = ptx_uniform((int)get_local_id(0) / 128 - 1);
     e->row = e->consumer * 64 + (int)get_local_id(0) % 128 / 32 * 16 + (int)get_local_id(0) % 32 / 4;
     e->col = (int)get_local_id(0) % 4 * 2;
-    e->plain = !HAS_SOFTCAP(a) && !HAS_SLOPES(a) && !HAS_BIAS(a);
+    e->plain = !has_softcap(a) && !has_slopes(a) && !has_bias(a);
     e->late = 1.0f; /* rows that see no key have no product that would say it */
     UNROLL for (int i = 0; i < DIM_V / 2; i++) { e->o[i] = 0.0f; }
     if (e->consumer == CONSUMERS - 1) {

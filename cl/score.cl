@@ -26,7 +26,7 @@ FN void row_options_find(row_options *o, const tile *t, const launch_args *a, co
         o->mask[lane] = a->mask.base + t->batch * a->mask.batch + head * a->mask.head + query * a->mask.seq;
         o->bias[lane] = a->bias.base + t->batch * a->bias.batch + head * a->bias.head + query * a->bias.seq;
         LANE(o->slope, lane) =
-            HAS_SLOPES(a) ? b->slopes[a->slopes.base + t->batch * a->slopes.batch + head * a->slopes.head] * LOG2_E : 0.0f;
+            has_slopes(a) ? b->slopes[a->slopes.base + t->batch * a->slopes.batch + head * a->slopes.head] * LOG2_E : 0.0f;
         LANE(o->factor, lane) = a->has_factors ? b->factors[a->factors + head] * LOG2_E : LOG2_E;
     }
 }
@@ -55,10 +55,10 @@ FN index mask_of(const launch_args *a, const option_data *b, const row_options *
 FN elem score_with_options(elem s, const tile *t, const launch_args *a, const option_data *b, const row_options *o, index query,
                            int key, int class, index *seen)
 {
-    if (HAS_SOFTCAP(a)) {
+    if (has_softcap(a)) {
         s = TANH(s) * (elem)(a->softcap * LOG2_E);
     }
-    if (HAS_BIAS(a) && (class & CLASS_BIASED)) {
+    if (has_bias(a) && (class & CLASS_BIASED)) {
         if (key < min(a->bias_columns, t->kv_length)) {
             const elem bias = bias_of(a, b, o, key);
             /* -inf hides; a finite number stays one in base two, like the score itself. */
@@ -68,10 +68,10 @@ FN elem score_with_options(elem s, const tile *t, const launch_args *a, const op
             *seen = (index)(0);
         }
     }
-    if (HAS_SLOPES(a)) {
+    if (has_slopes(a)) {
         s = s - o->slope * convert_elem(abs_index(query + t->offset - key));
     }
-    if (HAS_MASK(a) && (class & CLASS_MASKED)) {
+    if (has_mask(a) && (class & CLASS_MASKED)) {
         if (key < min(a->mask_columns, t->kv_length)) {
             *seen &= mask_of(a, b, o, key);
         } else {
@@ -86,12 +86,12 @@ FN elem score_with_options(elem s, const tile *t, const launch_args *a, const op
 /* Whether options may hide keys of a block of this class, and whether they do that or change its scores. */
 FN int options_hide(const launch_args *a, int class)
 {
-    return (HAS_MASK(a) && (class & CLASS_MASKED)) || (HAS_BIAS(a) && (class & CLASS_LARGE));
+    return (has_mask(a) && (class & CLASS_MASKED)) || (has_bias(a) && (class & CLASS_LARGE));
 }
 FN int options_change(const launch_args *a, int class)
 {
-    return HAS_SOFTCAP(a) || HAS_SLOPES(a) || (HAS_MASK(a) && (class & CLASS_MASKED)) ||
-           (HAS_BIAS(a) && (class & CLASS_BIASED));
+    return has_softcap(a) || has_slopes(a) || (has_mask(a) && (class & CLASS_MASKED)) ||
+           (has_bias(a) && (class & CLASS_BIASED));
 }
 #endif
 

@@ -46,14 +46,14 @@ FN void score_row_by_pairs(engine *e, int r, const tile *t, const launch_args *a
     const int row = ENGINE_ROW(e, r) + t->row0, key = key0 + ENGINE_S_COL(e, 0);
     row_options o;
     row_options_find(&o, t, a, b, row);
-    if (HAS_SOFTCAP(a)) {
+    if (has_softcap(a)) {
         FOR_S_COLS(c) { S_SET(e, r, c, TANH(S_GET(e, r, c)) * (elem)(a->softcap * LOG2_E)); }
     }
-    if (HAS_SLOPES(a)) {
+    if (has_slopes(a)) {
         const elem distance = convert_elem(tile_query(t, row) + t->offset - key);
         FOR_S_COLS(c) { S_SET(e, r, c, S_GET(e, r, c) - o.slope * fabs(distance - (float)COLUMN(e, c))); }
     }
-    if (HAS_BIAS(a) && (class & CLASS_BIASED)) {
+    if (has_bias(a) && (class & CLASS_BIASED)) {
         if ((class & CLASS_LARGE) || fabs(o.factor) >= 1e7f) {
 #ifdef ENGINE_BIAS_TAKEN
             (void)add_any_bias(e, r, o.factor);

@@ -44,8 +44,8 @@ def default_shapes():
     yield "hq16 q16384 d128 bf16 causal window=1024,0"
     yield "b16 hq32 hkv8 q1 k8192 d128 bf16"
     yield "b256 hq8 q1 k32 d128 bf16"
-    yield "b8 hq16 q2048 d128 fp16 bias"
-    yield "b8 hq16 q2048 d128 fp16 mask"
+    for hides in ("bias", "bias seed=7", "mask", "mask seed=5", "mask seed=7"):
+        yield f"b8 hq16 q2048 d128 fp16 {hides}"
 
 
 class Shape:
@@ -64,7 +64,7 @@ class Shape:
             elif word in ("mask", "bias"):
                 self.hides = word
             elif re.fullmatch(r"seed=\d+", word):
-                pass  # of clattn's masks: all open with 1, patches with 5, scattered with 7
+                pass  # of clattn's masks: all open with 1, patches with 5, scattered with 7 and keys that a whole tile does not see
             elif re.fullmatch(r"window=\d+,0", word):
                 self.left = int(word[7:-2])
             else:

@@ -213,9 +213,9 @@ FN void engine_begin(engine *e, const tile *t, const launch_args *a, __global co
 #if K_TYPE == FP32
     e->zero = a->heads_q < 0;
 #endif
-    e->hides = HAS_MASK(a) || HAS_BIAS(a);
+    e->hides = has_mask(a) || has_bias(a);
 #ifdef NV_PAIRS
-    e->plain = !HAS_SOFTCAP(a) && !HAS_SLOPES(a) && !HAS_BIAS(a);
+    e->plain = !has_softcap(a) && !has_slopes(a) && !has_bias(a);
 #endif
     nv_matrix_set(&rows_of_q, q, tile_q_offset(t, a->q), a->q, t->pack);
     nv_matrix_set(&e->k, k, tile_kv_offset(t, a->k), a->k, 1);

@@ -32,11 +32,11 @@ FN void fetch_options(engine *e, const tile *t, const launch_args *a, const opti
 {
     see_range(e, t, key0);
     e->takes_pieces = 0;
-    if (HAS_MASK(a) && (class & CLASS_MASKED)) {
+    if (has_mask(a) && (class & CLASS_MASKED)) {
         load_mask(e, t, a, b, key0);
     }
 #if BIAS_TYPE
-    if (HAS_BIAS(a) && (class & CLASS_BIASED)) {
+    if (has_bias(a) && (class & CLASS_BIASED)) {
         fetch_bias(e, t, a, b, key0);
     }
 #endif

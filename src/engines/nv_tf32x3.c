@@ -34,7 +34,6 @@ const struct engine cla_engine_nv_tf32x3 = {
     .kernel_file = "cl/attention.cl",
     .on_request = true,
     .vendor = true,
-    .options_apart = true,
     .serves = serves,
     .configs = configs,
     .defines = cla_nv_mma_defines,

@@ -302,16 +302,21 @@ FN void map_write(const launch_args *a, int which, __global const void *q_data, 
     tensor_map_store(to, scratch);
 }
 
-/* What comes before the first load, a warp each: the descriptors, the first tile, the barriers. */
-FN void load_begin(const engine *e, const launch_args *a, const option_data *b, __global const void *q_data,
-                   __global const void *k_data, __global const void *v_data, __global const void *o_data,
-                   __global float *workspace)
+/* What comes before the first load, a warp each: the descriptors. */
+FN void load_begin(const engine *e, const launch_args *a, __global const void *q_data, __global const void *k_data,
+                   __global const void *v_data, __global const void *o_data, __global float *workspace)
 {
-    const int item = (int)get_local_id(0), warp = item / 32;
+    const int warp = (int)get_local_id(0) / 32;
     if (warp < 3 + STAGES_O) {
         map_write(a, warp, q_data, k_data, v_data, o_data, K_PLACE(e) + (uint)(warp * 128), map_place(workspace, a, warp));
         PUBLISH_STORES(); /* the accelerator will write where it lay */
-    } else if (item == 128) {
+    }
+}
+/* By the consumers: the first tile, the barriers. */
+FN void consume_begin(const engine *e, const launch_args *a, const option_data *b, __global float *workspace)
+{
+    const int item = (int)get_local_id(0);
+    if (item == 128) {
         drawn_begin(workspace, a);
         draw_tile(e, a, b, 0, workspace);
     } else if (item == 192) {

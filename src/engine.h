@@ -34,6 +34,7 @@ struct config {
     int resident;       /* groups that a launch has at most, each taking tiles in turn; 0: a group a tile */
     int key_warps;      /* warps that share rows and have each its own keys of a block; 1: each has rows of its own */
     int slots;          /* chunks of K or V in local memory at once: 2 while the next is on its way, 1 to save memory */
+    bool slot_barriers; /* each slot has barriers of its own, so that warps may be apart */
     int q_places;       /* for Q in local memory: 2 where the next tile's comes while this one is at work */
     int kv_slots;       /* for blocks of K and of V each */
     bool hides_by_bits; /* what rows do not see is a word of bits a row, hidden without a branch */

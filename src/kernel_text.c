@@ -8,12 +8,16 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The twins of OPTION_MASK, OPTION_BIAS, OPTION_SOFTCAP and OPTION_SLOPES in cl/args.cl, those that the text knows. */
+/* Twins of cl/args.cl's. */
+enum { OPTION_MASK = 1, OPTION_BIAS = 2, OPTION_SOFTCAP = 4, OPTION_SLOPES = 8 };
+
+/* Those that the text knows. */
 static int score_options(const clattn_problem *p, const struct engine *engine)
 {
     if (!engine->options_apart)
-        return cla_problem_alters_scores(p) ? 15 : 0;
-    return p->mask.present | p->bias.present << 1 | (p->softcap != 0.0f) << 2 | p->alibi.present << 3;
+        return cla_problem_alters_scores(p) ? OPTION_MASK | OPTION_BIAS | OPTION_SOFTCAP | OPTION_SLOPES : 0;
+    return (p->mask.present ? OPTION_MASK : 0) | (p->bias.present ? OPTION_BIAS : 0) |
+           (p->softcap != 0.0f ? OPTION_SOFTCAP : 0) | (p->alibi.present ? OPTION_SLOPES : 0);
 }
 
 void cla_kernel_defines(const struct facts *facts, const clattn_problem *problem, const struct config *config, struct text *out)

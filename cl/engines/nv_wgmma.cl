@@ -137,6 +137,7 @@ typedef struct {
 #define BIAS_PLACE(e) (V_PLACE(e) + KV_SLOTS * V_SIZE)
 #define BARRIERS(e) (BIAS_PLACE(e) + BIAS_SIZE)
 
+#include "cl/engines/nv_barriers.cl"
 #include "cl/engines/nv_wgmma_ptx.cl"
 #include "cl/engines/nv_wgmma_options.cl"
 

@@ -88,29 +88,10 @@
           [more] "r"((uint)(add))                                                                                              \
         : "memory")
 
-/* A barrier that turns over when `count` have arrived and all bytes that were announced are there. */
-FN void barrier_init(uint at, uint count)
-{
-    __asm__ volatile("mbarrier.init.shared.b64 [%0], %1;" : : "r"(at), "r"(count) : "memory");
-}
-FN void barrier_arrive(uint at)
-{
-    __asm__ volatile("{ .reg .b64 s; mbarrier.arrive.shared.b64 s, [%0]; }" : : "r"(at) : "memory");
-}
+/* Beside the arrivals that a barrier is made for it may wait for bytes: those that are announced by one who arrives. */
 FN void barrier_announce(uint at, uint bytes)
 {
     __asm__ volatile("{ .reg .b64 s; mbarrier.arrive.expect_tx.shared.b64 s, [%0], %1; }" : : "r"(at), "r"(bytes) : "memory");
-}
-/* Until turn number `turn` of the barrier is over, given by its lowest bit. */
-FN void barrier_wait(uint at, int turn)
-{
-    uint done;
-    do {
-        __asm__ volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
-                         : "=r"(done)
-                         : "r"(at), "r"(turn & 1)
-                         : "memory");
-    } while (!done);
 }
 #define BARRIERS_PUBLISH() __asm__ volatile("fence.mbarrier_init.release.cluster;" : : : "memory")
 

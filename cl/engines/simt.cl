@@ -17,7 +17,8 @@
  *
  * A key block is a stream of chunks: K_CHUNKS times DEPTH_CHUNK columns of K (with those of Q, unless Q is resident), then
  * V_CHUNKS times VALUE_CHUNK rows of V. With two slots the next chunk, of this or the next block, is on its way while one is
- * multiplied, and a chunk costs one barrier; with one slot it costs two.
+ * multiplied, and a chunk costs one barrier, or none where each slot has its own; with one slot it costs two
+ * (cl/engines/simt_turns.cl).
  *
  * Tiles of few rows are another matter: cl/engines/simt_few.cl.
  */
@@ -56,7 +57,7 @@
 #define LOCAL_SIZE (Q_RESIDENT_SIZE + P_SIZE + PARTS_SIZE + SLOTS * SLOT_SIZE)
 /* A flag a key, where an explicit mask or bias may hide one from every row. */
 #define SEEN_SIZE (SCORE_OPTIONS ? BLOCK_N : 1)
-#if LOCAL_SIZE * 16 + SEEN_SIZE * 4 != LOCAL_BYTES
+#if LOCAL_SIZE * 16 + SEEN_SIZE * 4 + SLOT_BARRIERS * 32 != LOCAL_BYTES
 #error "simt: the host half counts local memory differently"
 #endif
 
@@ -82,7 +83,15 @@
     __local float4 simt_local[LOCAL_SIZE];                                                                                     \
     __local int simt_seen[SEEN_SIZE];                                                                                          \
     (e).local_memory = simt_local;                                                                                             \
-    (e).seen = simt_seen;
+    (e).seen = simt_seen;                                                                                                      \
+    LOCAL_BARRIERS(e)
+#if SLOT_BARRIERS
+#define LOCAL_BARRIERS(e)                                                                                                      \
+    __local ulong simt_barriers[4];                                                                                            \
+    (e).barriers = simt_barriers;
+#else
+#define LOCAL_BARRIERS(e)
+#endif
 
 typedef struct {
     __local float4 *local_memory;
@@ -90,6 +99,10 @@ typedef struct {
     matrix q, k, v;
     int x, y;
     int turn; /* which slot holds chunk 0 */
+#if SLOT_BARRIERS
+    __local ulong *barriers;
+    int chunk_number; /* of all chunks of the tile, the one at work */
+#endif
     float s[S_ROWS][S_COLS];
     float o[S_ROWS][O_COLS];
 } engine;
@@ -138,23 +151,7 @@ FN void chunk_stage(engine *e, const tile *t, int key0, int chunk, __local float
     }
 }
 
-/* On return, chunk `chunk` is there for everyone. */
-FN void chunk_await(engine *e, const tile *t, int key0, int chunk)
-{
-#if SLOTS == 2
-    STAGED_WAIT();
-    barrier(CLK_LOCAL_MEM_FENCE);
-    const int next = (chunk + 1) % CHUNKS, next_key0 = next == 0 ? tile_next_block(t, key0) : key0;
-    if (next_key0 + (next > K_CHUNKS ? (next - K_CHUNKS) * VALUE_CHUNK : 0) < t->key_end) {
-        chunk_stage(e, t, next_key0, next, SLOT_PLACE(e, chunk + 1));
-    }
-#else
-    barrier(CLK_LOCAL_MEM_FENCE);
-    chunk_stage(e, t, key0, chunk, SLOT_PLACE(e, chunk));
-    STAGED_WAIT();
-    barrier(CLK_LOCAL_MEM_FENCE);
-#endif
-}
+#include "cl/engines/simt_turns.cl"
 
 FN void engine_begin(engine *e, const tile *t, const launch_args *a, __global const void *q, __global const void *k,
                      __global const void *v)
@@ -176,6 +173,7 @@ FN void engine_begin(engine *e, const tile *t, const launch_args *a, __global co
         if (SLOTS == 2) {
             chunk_stage(e, t, key0, 0, SLOT_PLACE(e, 0));
         }
+        turns_begin(e);
     }
 }
 
@@ -229,7 +227,7 @@ FN void product_qk(engine *e, __local const float *q, __local const float *k)
     q += e->y * ROW_VECTOR;
     k += e->x * K_STRIDE * 4;
     UNROLL_QUADS
-    for (int n = 0; n < DEPTH_CHUNK; n += 4) {
+    for (int n = 0; n < DEPTH_CHUNK / CHUNK_PARTS; n += 4) {
         float b[S_COLS][4];
         FOR_S_COLS(c) { read_vectors(b[c], k + c * ITEMS_X * K_STRIDE * 4 + n, 4, 4, 1); }
         UNROLL_REGISTERS
@@ -253,7 +251,7 @@ FN void product_qk(engine *e, __local const float *q, __local const float *k)
 {
     q += e->y * ROW_VECTOR;
     k += e->x * COL_VECTOR;
-    OUTER_PRODUCTS(e->s, S_COLS, DEPTH_CHUNK, q, ROW_VECTOR, ROWS_STRIDE, k, COL_VECTOR, KEYS_STRIDE)
+    OUTER_PRODUCTS(e->s, S_COLS, DEPTH_CHUNK / CHUNK_PARTS, q, ROW_VECTOR, ROWS_STRIDE, k, COL_VECTOR, KEYS_STRIDE)
 }
 #endif
 
@@ -265,9 +263,18 @@ FN void engine_qk(engine *e, const tile *t, int key0, float factor)
     }
     for (int chunk = 0; chunk < K_CHUNKS; chunk++) {
         chunk_await(e, t, key0, chunk);
-        __local const float4 *slot = SLOT_PLACE(e, chunk);
-        product_qk(e, (__local const float *)(Q_RESIDENT ? Q_PLACE(e) + chunk * DEPTH_CHUNK * ROWS_STRIDE : slot + K_SIZE),
-                   (__local const float *)slot);
+        __local const float4 *k = SLOT_PLACE(e, chunk);
+        __local const float4 *q = Q_RESIDENT ? Q_PLACE(e) + chunk * DEPTH_CHUNK * ROWS_STRIDE : k + K_SIZE;
+        ROLLED
+        for (int part = 0; part < CHUNK_PARTS; part++) {
+            if (part > 0) {
+                chunk_ahead(e, t, key0, chunk);
+            }
+            product_qk(e, (__local const float *)q, (__local const float *)k);
+            q += DEPTH_CHUNK / CHUNK_PARTS * ROWS_STRIDE;
+            k += K_BY_ROWS ? DEPTH_CHUNK / CHUNK_PARTS / 4 : DEPTH_CHUNK / CHUNK_PARTS * KEYS_STRIDE;
+        }
+        chunk_done(e);
     }
     FOR_ROWS(r)
     {
@@ -299,7 +306,7 @@ FN void product_pv(engine *e, __local const float *p, __local const float *v)
 {
     p += e->y * ROW_VECTOR;
     v += e->x * V_VECTOR;
-    OUTER_PRODUCTS(e->o, O_COLS, VALUE_CHUNK, p, ROW_VECTOR, ROWS_STRIDE, v, V_VECTOR, V_STRIDE)
+    OUTER_PRODUCTS(e->o, O_COLS, VALUE_CHUNK / CHUNK_PARTS, p, ROW_VECTOR, ROWS_STRIDE, v, V_VECTOR, V_STRIDE)
 }
 
 /* 0 * NaN is NaN: V of keys that weigh nothing in every row of the tile must be 0, whatever stands there. Keys past the ends
@@ -336,6 +343,7 @@ FN void engine_pv(engine *e, const tile *t, int key0, const elem *alpha)
         mark_seen(e);
     }
     store_p(e);
+    warp_together();
     FOR_ROWS(r)
     {
         FOR_O_COLS(c) { e->o[r][c] *= alpha[r]; }
@@ -346,8 +354,17 @@ FN void engine_pv(engine *e, const tile *t, int key0, const elem *alpha)
         if (SCORE_OPTIONS) {
             clear_unseen(e, chunk * VALUE_CHUNK, SLOT_PLACE(e, K_CHUNKS + chunk));
         }
-        product_pv(e, (__local const float *)(P_PLACE(e) + chunk * VALUE_CHUNK * ROWS_STRIDE),
-                   (__local const float *)SLOT_PLACE(e, K_CHUNKS + chunk));
+        __local const float4 *p = P_PLACE(e) + chunk * VALUE_CHUNK * ROWS_STRIDE, *v = SLOT_PLACE(e, K_CHUNKS + chunk);
+        ROLLED
+        for (int part = 0; part < CHUNK_PARTS; part++) {
+            if (part > 0) {
+                chunk_ahead(e, t, key0, K_CHUNKS + chunk);
+            }
+            product_pv(e, (__local const float *)p, (__local const float *)v);
+            p += VALUE_CHUNK / CHUNK_PARTS * ROWS_STRIDE;
+            v += VALUE_CHUNK / CHUNK_PARTS * V_STRIDE;
+        }
+        chunk_done(e);
     }
     e->turn ^= CHUNKS & (SLOTS - 1);
 }

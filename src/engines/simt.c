@@ -7,6 +7,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+enum { BARRIERS_SIZE = 32 }; /* two a slot, of two slots */
+
 /* How a work-group covers a tile: items_x work-items across, each with `rows` rows and `cols` keys of it. */
 struct shape {
     int work_group, items_x, rows, cols;
@@ -72,6 +74,9 @@ static int o_cols(const clattn_problem *problem, const struct config *config)
     return round_up(problem->head_dim_v, items_x * v_vector(problem, config)) / items_x;
 }
 
+/* Copies that need no registers on the way. */
+static bool copies_by_itself(const struct facts *facts) { return facts->nv_compute >= 80; }
+
 /* Sizes in local memory, in float4, rows padded by one; the twin of the sizes in cl/engines/simt.cl. */
 static int v_size(const clattn_problem *problem, const struct config *config, int rows)
 {
@@ -96,10 +101,22 @@ static size_t local_bytes(const clattn_problem *problem, const struct config *co
     /* A flag a key, as in SEEN_SIZE. */
     const int flags = cla_problem_alters_scores(problem) ? config->block_n : 1;
     return 16 * ((size_t)q + (size_t)p + (size_t)parts + (size_t)config->slots * (size_t)slot) +
-           sizeof(int32_t) * (size_t)flags;
+           sizeof(int32_t) * (size_t)flags + (config->slot_barriers ? BARRIERS_SIZE : 0);
 }
 
-static void reside(const clattn_problem *problem, struct config *config, struct residence residence)
+/* Whether all that a chunk takes is copies that a barrier can count, and nothing but chunks passes from warp to warp. Stores
+ * stand in for copies of fewer than four elements, and where a type is widened. Smaller heads gain nothing, and lose 2% under a
+ * diagonal. */
+static bool takes_slot_barriers(const struct facts *facts, const clattn_problem *problem, const struct config *config)
+{
+    const bool fp32 = problem->q.type == CLATTN_FP32 && problem->k.type == CLATTN_FP32 && problem->v.type == CLATTN_FP32;
+    return copies_by_itself(facts) && config->slots == 2 && fp32 && problem->head_dim_v > 128 &&
+           problem->head_dim_qk % 4 == 0 && problem->head_dim_v % 4 == 0 && problem->k.stride_dim == 1 &&
+           problem->v.stride_dim == 1 && config->block_n / config->cols_per_item <= 16 && config->work_group % 32 == 0 &&
+           !cla_problem_alters_scores(problem);
+}
+
+static void reside(const struct facts *facts, const clattn_problem *problem, struct config *config, struct residence residence)
 {
     const int whole = round_up(problem->head_dim_qk, 8);
     config->q_resident = residence.q_resident;
@@ -109,11 +126,9 @@ static void reside(const clattn_problem *problem, struct config *config, struct 
     /* Chunks of V about as large as those of K, since both take turns in the same place. */
     while (config->value_chunk > 4 && v_size(problem, config, config->value_chunk) * 2 > qk_size(config) * 3)
         config->value_chunk /= 2;
+    config->slot_barriers = takes_slot_barriers(facts, problem, config);
     config->local_bytes = local_bytes(problem, config);
 }
-
-/* Copies that need no registers on the way. */
-static bool copies_by_itself(const struct facts *facts) { return facts->nv_compute >= 80; }
 
 /* The first residence within `limit` bytes. */
 static bool find_residence(const struct facts *facts, const clattn_problem *problem, struct config *config, uint64_t limit)
@@ -122,7 +137,7 @@ static bool find_residence(const struct facts *facts, const clattn_problem *prob
         /* A second slot pays where copies run beside the products; elsewhere more groups at once do. */
         if (residences[i].slots == 2 && !copies_by_itself(facts))
             continue;
-        reside(problem, config, residences[i]);
+        reside(facts, problem, config, residences[i]);
         if (config->local_bytes <= limit)
             return true;
     }
@@ -350,7 +365,7 @@ static void defines(const struct facts *facts, const clattn_problem *problem, co
     if (facts->nv_compute)
         cla_text_add(out, "#define NVIDIA_PTX %" PRIu64 "\n", facts->nv_compute);
     cla_text_add(out, "#define Q_RESIDENT %d\n#define ROWS_PER_ITEM %d\n", config->q_resident, config->rows_per_item);
-    cla_text_add(out, "#define SLOTS %d\n", config->slots);
+    cla_text_add(out, "#define SLOTS %d\n#define SLOT_BARRIERS %d\n", config->slots, config->slot_barriers);
     cla_text_add(out, "#define V_ALONG_KEYS %d\n#define V_BY_FOUR %d\n", config->transposed >> 1, config->vector_v == 4);
     cla_text_add(out, "#define VALUE_CHUNK %d\n#define V_VECTOR %d\n", config->value_chunk, v_vector(problem, config));
 }

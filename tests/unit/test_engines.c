@@ -203,6 +203,38 @@ static void nv_wgmma_names_what_it_leaves(void **state)
     assert_contains(why, "head sizes up to 256");
 }
 
+/* Where copies alone fill a slot and a row stays within a warp; smaller heads are slower with them (docs/performance.md). */
+static void simt_gives_slots_barriers_of_their_own(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *facts, *shape;
+        bool given;
+    } rows[] = {
+        {"nvidia-hopper-h200.facts", "hq8 q512 d256", true},
+        {"nvidia-ampere-rtx3060.facts", "hq8 q512 d64 dv160", true},
+        {"nvidia-hopper-h200.facts", "hq8 q512 d256 causal window=64,0", true},
+        {"nvidia-hopper-h200.facts", "hq8 q512 d128", false},
+        {"nvidia-hopper-h200.facts", "hq8 q512 d256 dv128", false},
+        {"nvidia-hopper-h200.facts", "hq8 q512 d254 dv254", false},
+        {"nvidia-hopper-h200.facts", "hq8 q512 d256 q=fp32 kv=fp16 o=fp32", false},
+        {"nvidia-hopper-h200.facts", "hq8 q512 d256 softcap=9", false},
+        {"nvidia-pascal-gtx1070.facts", "hq8 q512 d256", false},
+        {"amd-rdna3-gfx1100.facts", "hq8 q512 d256", false},
+    };
+    const struct engine *const engine = cla_engine_find("simt");
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct facts facts;
+        struct config list[CLA_MAX_CONFIGS];
+        const clattn_problem problem = shape_of(rows[i].shape);
+        device_facts_read(rows[i].facts, &facts);
+        assert_true(engine->configs(&facts, &problem, list) >= 1);
+        if (list[0].slot_barriers != rows[i].given) {
+            fail_msg("%s, \"%s\": slot barriers %d", rows[i].facts, rows[i].shape, list[0].slot_barriers);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -210,6 +242,7 @@ int main(void)
         cmocka_unit_test(prefetch_only_where_it_is_known_to_work),    cmocka_unit_test(the_unfused_workspace),
         cmocka_unit_test(lengths_never_stand_in_kernel_text),         cmocka_unit_test(nv_wgmma_leaves_rows_past_2_to_the_31),
         cmocka_unit_test(nv_wgmma_takes_other_tiles_for_short_calls), cmocka_unit_test(nv_wgmma_names_what_it_leaves),
+        cmocka_unit_test(simt_gives_slots_barriers_of_their_own),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
 }

@@ -49,7 +49,7 @@ FN void store_row(engine *e, const tile *t, const launch_args *a, int r, __globa
         /* One condition a store and an address that is good either way: PoCL 3.1 makes wild stores of nested ones. */
         const int there = row < t->rows, real = there ? row : t->row0;
         const long partial = partial_row(a, t->batch, tile_head(t, real), tile_query(t, real), t->chunk);
-        __global float *out = workspace + a->workspace + partial * HEAD_DIM_V;
+        __global float *out = workspace + partial_output(a, partial);
 #ifdef ENGINE_PARTIAL_ROW
         if (there) {
             ENGINE_PARTIAL_ROW(e, r, lane, out);
@@ -65,7 +65,7 @@ FN void store_row(engine *e, const tile *t, const launch_args *a, int r, __globa
         }
 #endif
         if (there & ENGINE_OWNS_ROWS(e)) {
-            workspace[a->workspace + partial_rows(a) * HEAD_DIM_V + partial] = LANE(lse, lane);
+            workspace[partial_lse(a, partial)] = LANE(lse, lane);
         }
     }
 }

@@ -54,8 +54,8 @@ FN void merge_row(const tile *t, const launch_args *a, const option_data *b, int
 {
     const int head = tile_head(t, row);
     const long first = partial_row(a, t->batch, head, tile_query(t, row), 0);
-    __global const float *lse = workspace + a->workspace + partial_rows(a) * HEAD_DIM_V + first;
-    __global const float *out = workspace + a->workspace + first * HEAD_DIM_V + col;
+    __global const float *lse = workspace + partial_lse(a, first);
+    __global const float *out = workspace + partial_output(a, first) + col;
     float o[MERGE_COLUMNS];
     float top = a->has_sinks ? b->sinks[a->sinks + head] : -INFINITY;
     top = top == -INFINITY ? top : clamp(top * LOG2_E, -LARGEST, LARGEST);

@@ -201,3 +201,6 @@ FN long partial_row(const launch_args *a, int batch, int head, int query, int ch
 {
     return (((long)batch * a->heads_q + head) * a->seq_q + query) * a->chunks + chunk;
 }
+/* Where its output and its LSE stand in the workspace. */
+FN long partial_output(const launch_args *a, long partial) { return a->workspace + partial * HEAD_DIM_V; }
+FN long partial_lse(const launch_args *a, long partial) { return a->workspace + partial_rows(a) * HEAD_DIM_V + partial; }

@@ -138,7 +138,7 @@ FN void store_partial(engine *e, const tile *t, const launch_args *a, elem *m, e
     for (int row = e->warp; row < end; row += KEY_WARPS) {
         __local const float *o = e->parts + row * PART_STRIDE + lane, *ml = e->parts + BLOCK_M * PART_STRIDE + 2 * row;
         const long partial = partial_row(a, t->batch, tile_head(t, t->row0 + row), tile_query(t, t->row0 + row), t->chunk);
-        __global float *out = workspace + a->workspace + partial * HEAD_DIM_V + lane;
+        __global float *out = workspace + partial_output(a, partial) + lane;
         float top = ml[0], sum = 0.0f, weight[KEY_WARPS];
         UNROLL for (int w = 1; w < KEY_WARPS; w++) { top = LARGER(top, ml[w * PART_SIZE]); }
         const float base = top == -INFINITY ? 0.0f : top;
@@ -155,7 +155,7 @@ FN void store_partial(engine *e, const tile *t, const launch_args *a, elem *m, e
             UNROLL for (int w = 0; w < KEY_WARPS; w++) { x = MULTIPLY_ADD(o[w * PART_SIZE + c], weight[w], x); }
             STORE_FLOAT_WHEN(lane + c < HEAD_DIM_V, out + c, sum == 0.0f ? 0.0f : x * inverse);
         }
-        STORE_FLOAT_WHEN(lane == 0, workspace + a->workspace + partial_rows(a) * HEAD_DIM_V + partial,
+        STORE_FLOAT_WHEN(lane == 0, workspace + partial_lse(a, partial),
                          sum == 0.0f ? -INFINITY : PART_BASE_TWO(e, top) + log2(sum));
     }
 }

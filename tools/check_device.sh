@@ -3,9 +3,9 @@
 # All that checks answers, on one device, by several processes side by side: the test matrix, random problems, the cases from
 # the field, ONNX's conformance cases. Prints passed and failed of each engine.
 #     tools/check_device.sh [--build FOLDER] [--device SEL] [--jobs N] [--quick] [ENGINE]...
-# FOLDER (build/release) holds the program and the tests; SEL is one that `clattn info` lists (0:1), gpu, cpu, or a part of a
-# name; all engines by default. --quick: a sample of the matrix and a tenth of the random problems. What the processes say stays
-# in FOLDER/check-device. Exit code 1: something failed, or nothing was checked.
+# FOLDER (build/release, counted from the project's top) holds the program and the tests; SEL is one that `clattn info` lists
+# (0:1), gpu, cpu, or a part of a name; all engines by default. --quick: a sample of the matrix and a tenth of the random
+# problems. What the processes say stays in FOLDER/check-device. Exit code 1: something failed, or nothing was checked.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -13,18 +13,18 @@ build=build/release
 jobs=$(nproc)
 matrix=--full
 random=1000
-which=()
+asked=()
 while [ $# -gt 0 ]; do
     case $1 in
     --build) build=${2:?--build wants a folder} && shift ;;
-    --device) which+=(--device "${2:?--device wants one}") && export CLATTN_DEVICE=$2 && shift ;;
+    --device) asked+=(--device "${2:?--device wants one}") && export CLATTN_DEVICE=$2 && shift ;;
     --jobs) jobs=${2:?--jobs wants a number} && shift ;;
     --quick) matrix=--quick && random=100 ;;
     -*)
         echo "check_device: unknown argument '$1'; known are --build, --device, --jobs, --quick and names of engines" >&2
         exit 2
         ;;
-    *) which+=(--engine "$1") ;;
+    *) asked+=(--engine "$1") ;;
     esac
     shift
 done
@@ -48,9 +48,9 @@ step() { printf '== %s (at %d s)\n' "$1" "$SECONDS"; }
 
 step "matrix, $jobs parts, and $random random problems"
 for ((i = 1; i <= jobs; i++)); do
-    begin "matrix-$i" "$clattn" check "$matrix" --part "$i/$jobs" "${which[@]}"
+    begin "matrix-$i" "$clattn" check "$matrix" --part "$i/$jobs" "${asked[@]}"
 done
-begin random "$clattn" check --random "$random" --seed 22 "${which[@]}"
+begin random "$clattn" check --random "$random" --seed 22 "${asked[@]}"
 wait
 step "cases"
 export CLATTN_ONNX_CASES=$build/tests/onnx-data/cases

@@ -12,6 +12,13 @@
 
 #define KEYS_OF_ALL (KEY_BLOCKS * BLOCK_N)
 
+/* Some engines leave S without its factor: docs/adding-an-engine.md. */
+#ifdef ENGINE_BASE_TWO
+#define BASE_TWO(e, x) ENGINE_BASE_TWO(e, x)
+#else
+#define BASE_TWO(e, x) (x)
+#endif
+
 FN void probe_scores(engine *e, int key0, __global float *scores, __global volatile int *count, __global const float *weights,
                      elem *largest, elem *sum)
 {
@@ -26,7 +33,7 @@ FN void probe_scores(engine *e, int key0, __global float *scores, __global volat
             for (int lane = 0; lane < LANES; lane++) {
                 const int at = LANE_INDEX(row, lane) * KEYS_OF_ALL + key;
                 atomic_inc(count + at);
-                scores[at] = LANE(s, lane);
+                scores[at] = LANE(BASE_TWO(e, s), lane);
             }
             elem p = (elem)(0.0f);
 #if LANES == 1
@@ -67,7 +74,7 @@ FN void probe_rows(engine *e, const elem *largest, const elem *sum, __global vol
     FOR_ROWS(r)
     {
         const index row = ENGINE_ROW(e, r);
-        const elem x = largest[r], y = sum[r];
+        const elem x = BASE_TWO(e, largest[r]), y = sum[r];
         if (ENGINE_OWNS_ROWS(e)) {
             for (int lane = 0; lane < LANES; lane++) {
                 atomic_inc(owned + LANE_INDEX(row, lane));

@@ -28,6 +28,7 @@ static void no_build_per_length(void **state)
         struct bench own;
         bench_context_open(&own, NULL);
         seed = 2026;
+        size_t served = 0;
         for (int i = 0; i < 100; i++) {
             struct trial trial;
             struct trial_result result;
@@ -50,12 +51,13 @@ static void no_build_per_length(void **state)
                 all[j]->stride_batch = all[j]->stride_head * 9 + random_below(11);
             }
             trial_run_engine(own.context, own.queue, engine, &trial, &result);
-            if (!result.ok) {
+            served += result.status != CLATTN_UNSUPPORTED;
+            if (!result.ok && result.status != CLATTN_UNSUPPORTED) {
                 fail_msg("%s, \"%s\": %s", engine, text, result.message);
             }
         }
         const size_t builds = clattn_context_build_count(own.context);
-        if (builds < 1 || builds > MOST_PROGRAMS) {
+        if (builds < (served > 0) || builds > MOST_PROGRAMS) {
             fail_msg("%s: %zu builds", engine, builds);
         }
         bench_context_close(&own);
@@ -63,20 +65,24 @@ static void no_build_per_length(void **state)
 }
 
 /* The same through one plan's bounds. */
+#define BOUNDS "b4 hq4 hkv2 q60 k90 d24 dv40 fp16 lse causal"
 static void one_plan_serves_all_lengths(void **state)
 {
     (void)state;
     FOR_EACH_ENGINE(engine)
     {
+        if (!engine_serves(engine, BOUNDS)) {
+            continue;
+        }
         clattn_error_init(&error);
-        clattn_plan *plan = plan_of(bench.context, "b4 hq4 hkv2 q60 k90 d24 dv40 fp16 lse causal", engine);
+        clattn_plan *plan = plan_of(bench.context, BOUNDS, engine);
         const size_t builds = clattn_context_build_count(bench.context);
         for (int i = 0; i < 100; i++) {
             struct trial trial;
             struct trial_result result;
             char text[200];
-            snprintf(text, sizeof text, "b4 hq4 hkv2 q60 k90 d24 dv40 fp16 lse causal call=%d,%d,%d seed=%d",
-                     (int)random_below(5), (int)random_below(61), (int)random_below(91), i);
+            snprintf(text, sizeof text, BOUNDS " call=%d,%d,%d seed=%d", (int)random_below(5), (int)random_below(61),
+                     (int)random_below(91), i);
             assert_ok(trial_parse(text, &trial, &error), &error);
             trial_run(bench.context, bench.queue, plan, &trial, &result);
             if (!result.ok) {

@@ -64,6 +64,11 @@ static cl_int build_without(const char *name, char *log, size_t log_size)
     memset(log, 0, log_size);
     clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, log_size - 1, log, NULL);
     clReleaseProgram(program);
+    /* Not every compiler heeds #line. */
+    struct text translated = {0};
+    cla_source_translate(&source, log, &translated);
+    snprintf(log, log_size, "%s", translated.data != NULL ? translated.data : "");
+    cla_text_free(&translated);
     cla_source_free(&source);
     return code;
 }

@@ -180,14 +180,16 @@ static void builds_are_counted_below_the_library(void **state)
     stage_forget();
     layer->source_builds = layer->binary_builds = 0;
     steps_run(&s, 0, STEPS);
-    assert_int_equal(layer->source_builds, 2);
+    /* The plan, on a GPU a program of its own that adds up chunks of keys, and the merge. */
+    const long builds = layer->source_builds;
+    assert_in_range(builds, 2, 3);
     assert_int_equal(layer->binary_builds, 0);
-    assert_int_equal(clattn_context_build_count(s.context), 2);
+    assert_int_equal(clattn_context_build_count(s.context), builds);
     session_close(&s);
     layer->source_builds = layer->binary_builds = 0;
     steps_run(&s, 0, STEPS);
     assert_int_equal(layer->source_builds, 0);
-    assert_int_equal(layer->binary_builds, 2);
+    assert_int_equal(layer->binary_builds, builds);
     assert_int_equal(clattn_context_build_count(s.context), 0);
     session_close(&s);
 }
@@ -196,19 +198,22 @@ static void case_R084_another_driver_version_builds_again(void **state)
 {
     (void)state;
     struct session s = {0};
-    steps_run(&s, 0, STEP_ENQUEUE);
-    session_close(&s);
-    layer->driver_version = "99.9, the next one";
+    stage_forget();
     layer->source_builds = 0;
     steps_run(&s, 0, STEP_ENQUEUE);
-    assert_int_equal(layer->source_builds, 1);
+    const long builds = layer->source_builds;
+    assert_in_range(builds, 1, 2);
+    session_close(&s);
+    layer->driver_version = "99.9, the next one";
+    steps_run(&s, 0, STEP_ENQUEUE);
+    assert_int_equal(layer->source_builds, 2 * builds);
     session_close(&s);
     steps_run(&s, 0, STEP_ENQUEUE);
-    assert_int_equal(layer->source_builds, 1);
+    assert_int_equal(layer->source_builds, 2 * builds);
     session_close(&s);
     layer->driver_version = NULL;
     steps_run(&s, 0, STEP_ENQUEUE);
-    assert_int_equal(layer->source_builds, 1);
+    assert_int_equal(layer->source_builds, 2 * builds);
     session_close(&s);
 }
 

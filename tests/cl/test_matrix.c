@@ -54,7 +54,7 @@ static void every_group_on_every_engine(void **state)
 {
     (void)state;
     size_t failed = 0;
-    FOR_ALL_ENGINES(engine)
+    FOR_EACH_ENGINE(engine)
     {
         struct run run = {.engine = engine};
         for (size_t i = 0; i < matrix_group_count; i++) {

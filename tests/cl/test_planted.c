@@ -232,13 +232,17 @@ static void run_altered(const struct plant *plant, const struct edit *edits, siz
 static void unaltered_copies_pass(void **state)
 {
     (void)state;
+    size_t served = 0;
     for (size_t i = 0; i < COUNT_OF(plants); i++) {
         struct trial_result result;
         run_altered(&plants[i], NULL, 0, &result);
-        if (!result.ok) {
+        /* Not every device has the engine. */
+        served += result.status != CLATTN_UNSUPPORTED;
+        if (!result.ok && result.status != CLATTN_UNSUPPORTED) {
             fail_msg("%s, \"%s\": %s", plants[i].engine, plants[i].shape, result.message);
         }
     }
+    assert_true(served >= COUNT_OF(plants) / 2);
 }
 
 /* The variable is heeded: a text that cannot compile makes the build fail, naming file and line. */
@@ -260,6 +264,9 @@ static void every_planted_bug_is_noticed(void **state)
     for (size_t i = 0; i < COUNT_OF(plants); i++) {
         struct trial_result result;
         run_altered(&plants[i], plants[i].edits, COUNT_OF(plants[i].edits), &result);
+        if (result.status == CLATTN_UNSUPPORTED) {
+            continue;
+        }
         /* It must run: a text that does not build proves nothing. */
         if (result.status != CLATTN_SUCCESS) {
             fail_msg("%s in %s: %s", plants[i].name, plants[i].engine, result.message);

@@ -66,7 +66,7 @@ static void supported_means_right(void **state)
             clattn_error_init(&error);
             random_shape(&random, false, text, sizeof text);
             assert_ok(trial_parse(text, &trial, &error), &error);
-            FOR_ALL_ENGINES(engine)
+            FOR_EACH_ENGINE(engine)
             {
                 const size_t refusals = check_engine(&on, engine, &trial, text);
                 refused += cla_engines[engine_row]->vendor ? 0 : refusals;

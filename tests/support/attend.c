@@ -59,7 +59,21 @@ static void need_no_failure(const struct trial_result *result, const char *engin
     }
 }
 
-bool engine_is_general(const struct engine *engine) { return !engine->vendor && engine != &cla_engine_cpu_decode; }
+bool engine_serves(const char *engine, const char *text)
+{
+    clattn_problem problem;
+    clattn_plan_options options;
+    clattn_error error;
+    clattn_error_init(&error);
+    assert_ok(clattn_problem_parse(text, &problem, &error), &error);
+    clattn_plan_options_init(&options);
+    options.engine = engine;
+    const clattn_status status = clattn_supported(bench.context, &problem, &options, &error);
+    if (status != CLATTN_UNSUPPORTED) {
+        assert_ok(status, &error);
+    }
+    return status == CLATTN_SUCCESS;
+}
 
 bool attend_check(const char *engine, const char *text)
 {

@@ -25,16 +25,13 @@ cl_command_queue bench_queue_with(cl_command_queue_properties properties);
 void bench_context_open(struct bench *other, const char *overrides);
 void bench_context_close(struct bench *other);
 
-/* Whether an engine serves most shapes on any device of its kind: no vendor's, and not made for few rows alone. */
-bool engine_is_general(const struct engine *engine);
-
-/* Runs a statement with `engine` set to the name of each general engine of the library; FOR_ALL_ENGINES: of the others too,
- * which decline most devices or shapes. */
-#define FOR_ALL_ENGINES(engine) FOR_ENGINES_IF(engine, true)
-#define FOR_EACH_ENGINE(engine) FOR_ENGINES_IF(engine, engine_is_general(cla_engines[engine##_row]))
-#define FOR_ENGINES_IF(engine, condition)                                                                                      \
+/* Runs a statement with `engine` set to the name of each engine of the library. Many decline this device, or most shapes. */
+#define FOR_EACH_ENGINE(engine)                                                                                                \
     for (size_t engine##_row = 0; engine##_row < cla_engine_count; engine##_row++)                                             \
-        for (const char *engine = (condition) ? cla_engines[engine##_row]->name : NULL; engine != NULL; engine = NULL)
+        for (const char *engine = cla_engines[engine##_row]->name; engine != NULL; engine = NULL)
+
+/* Whether the engine serves the problem, given as text, on the device under test. */
+bool engine_serves(const char *engine, const char *text);
 
 /* Runs a trial given as text (tools/trial.h) and fails the test unless it comes out right. An engine that declines the shape is
  * passed over; false then. */

@@ -62,15 +62,15 @@ expect 0 '"builds":	1' env CLATTN_CACHE= CLATTN_CACHE_DIR="$scratch/cache" $benc
 expect 0 '"builds":	0' env CLATTN_CACHE= CLATTN_CACHE_DIR="$scratch/cache" $bench --shape "h2 q5 k7 d8" --engine reference --json -
 
 # Causal counts visible pairs only; JSON to standard output; a fill between launches; an engine that declines is no failure.
-expect 0 "not measured: UNSUPPORTED" env CLATTN_DEVICE_OVERRIDE=max_work_group=1,local_mem=0 \
+expect 0 "not measured: UNSUPPORTED" env CLATTN_DEVICE_OVERRIDE=max_work_group=1 \
     $bench --shape "h2 q4 d8 causal" --engine simt --engine reference --flush 4096
-expect 0 '"measured":	false' env CLATTN_DEVICE_OVERRIDE=max_work_group=1,local_mem=0 \
+expect 0 '"measured":	false' env CLATTN_DEVICE_OVERRIDE=max_work_group=1 \
     $bench --shape "h2 q4 d8 causal" --engine simt --engine reference --json -
 lacks "of peak"
 cp output bench.json
 within memory_bytes 1024 1024
 equals 640 "$(awk -v ms="$(number median_ms)" -v rate="$(number tflops)" 'BEGIN { printf "%.0f", rate * 1e9 * ms }')"
-expect 1 "no engine that was asked for serves" env CLATTN_DEVICE_OVERRIDE=max_work_group=1,local_mem=0 \
+expect 1 "no engine that was asked for serves" env CLATTN_DEVICE_OVERRIDE=max_work_group=1 \
     $bench --shape "q4 d8" --engine simt
 
 # A wrong answer is a failure, however fast it came.

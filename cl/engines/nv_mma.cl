@@ -96,8 +96,9 @@
 #elif BLOCK_N == 48 && KEY_WARPS == 1
 #define ENGINE_RUN 4
 #endif
-/* Open blocks have a loop of their own, but not in the longer texts of options, of few rows, or of three products a product. */
-#if !SCORE_OPTIONS && KEY_WARPS == 1 && K_TYPE != FP32
+/* Open blocks have a loop of their own, but not in the longer texts of other options than a mask that is looked through before,
+ * of few rows, or of three products a product. */
+#if (!SCORE_OPTIONS || (SCORE_OPTIONS == OPTION_MASK && PREPASS)) && KEY_WARPS == 1 && K_TYPE != FP32
 #define ENGINE_OPEN_END(e, t, key0, factor) open_end(e, t, key0, factor)
 #define ENGINE_SLACK(e) ((e)->slack)
 #define ENGINE_ANY(c) (ptx_ballot(c) != 0u)

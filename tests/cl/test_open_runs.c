@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Explicit masks that leave many blocks of keys open, one after another: engines that take those in a loop of their own look up
+ * 32 at once, and must come out of it where a block is masked, hidden, on a diagonal or the last. */
+#include "attend.h"
+
+static void open_blocks_in_runs_of_any_length(void **state)
+{
+    (void)state;
+    static const char *const masks[] = {
+        "mask=qk seed=1", /* all open */
+        "mask=qk seed=5", /* patches: open, hidden, half open */
+        "mask=qk seed=1 causal=bottom-right",
+        "mask=qk seed=5 window=1500,-1",
+        "mask=qk seed=1 kv-lengths",
+    };
+    FOR_EACH_ENGINE(engine)
+    {
+        for (size_t i = 0; i < COUNT_OF(masks); i++) {
+            char text[128];
+            snprintf(text, sizeof text, "hq4 q260 k4300 d64 fp16 lse %s", masks[i]);
+            attend_check(engine, text);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(open_blocks_in_runs_of_any_length)};
+    return cmocka_run_group_tests(tests, bench_open, bench_close);
+}

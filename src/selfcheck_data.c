@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { QUERIES = 150, KEYS = 291, FEW_QUERIES = 37, FEW_KEYS = 200, HIDDEN = 59 };
+enum { QUERIES = 150, KEYS = 291, FEW_QUERIES = 37, FEW_KEYS = 200, HIDDEN = 59, OPEN_KEYS = 128 };
 
 void cla_check_problem(const clattn_problem *like, const struct config *config, int number, clattn_problem *p)
 {
     clattn_problem_init(p);
     p->batch = 2;
-    p->heads_q = 4;
+    p->heads_q = CLA_CHECK_HEADS;
     p->heads_kv = 2;
     p->seq_q = number == 0 ? QUERIES : FEW_QUERIES;
     p->seq_kv = (number == 0 ? KEYS : FEW_KEYS) + config->chunk; /* split keys: more than one chunk */
@@ -36,6 +36,8 @@ void cla_check_problem(const clattn_problem *like, const struct config *config, 
     p->mask.stride_seq_kv = p->bias.stride_seq_kv = 1;
     p->bias.present = like->bias.present;
     p->bias.type = like->bias.type;
+    p->alibi.present = all || like->alibi.present;
+    p->alibi.stride_head = 1;
     p->softcap = number != 0 && (all || like->softcap != 0.0f) ? 6.0f : 0.0f;
     clattn_problem_set_layout(p, CLATTN_BHSD);
 }
@@ -124,13 +126,14 @@ static cl_mem make_tensor(cl_context cl, clattn_type type, const float *values, 
     return buffer;
 }
 
+/* A key in four hidden. The first ones are open, whole blocks of them: engines may have another way for those. */
 static unsigned char *make_mask(const clattn_problem *p)
 {
     const size_t count = (size_t)(p->seq_q * p->seq_kv);
     uint32_t seed = 5;
     unsigned char *mask = malloc(count);
     for (size_t i = 0; mask && i < count; i++)
-        mask[i] = next_random(&seed) % 4u != 0;
+        mask[i] = next_random(&seed) % 4u != 0 || i % (size_t)p->seq_kv < OPEN_KEYS;
     return mask;
 }
 
@@ -174,9 +177,12 @@ bool cla_check_data_make(cl_context cl, const clattn_problem *p, struct check_da
     data->buffers[5] = data->mask ? make_buffer(cl, data->mask, (size_t)(p->seq_q * p->seq_kv)) : NULL;
     data->buffers[6] = p->kv_lengths ? make_buffer(cl, lengths, sizeof lengths) : NULL;
     data->buffers[7] = data->bias ? make_tensor(cl, p->bias.type, data->bias, (size_t)(p->seq_q * p->seq_kv)) : NULL;
+    if (p->alibi.present)
+        clattn_alibi_slopes(p->heads_q, data->slopes);
+    data->buffers[8] = p->alibi.present ? make_buffer(cl, data->slopes, sizeof data->slopes) : NULL;
     return data->buffers[0] && data->buffers[1] && data->buffers[2] && data->buffers[3] && data->buffers[4] &&
            (data->buffers[5] || !p->mask.present) && (data->buffers[6] || !p->kv_lengths) &&
-           (data->buffers[7] || !p->bias.present);
+           (data->buffers[7] || !p->bias.present) && (data->buffers[8] || !p->alibi.present);
 }
 
 void cla_check_data_free(struct check_data *data)
@@ -204,8 +210,8 @@ static bool poison(cl_command_queue queue, cl_mem buffer, size_t size)
 
 bool cla_check_data_bind(struct check_data *data, cl_command_queue queue, clattn_call *call)
 {
-    clattn_buffer *const places[CLA_CHECK_BUFFERS] = {&call->q,   &call->k,    &call->v,          &call->o,
-                                                      &call->lse, &call->mask, &call->kv_lengths, &call->bias};
+    clattn_buffer *const places[CLA_CHECK_BUFFERS] = {&call->q,    &call->k,          &call->v,    &call->o,    &call->lse,
+                                                      &call->mask, &call->kv_lengths, &call->bias, &call->alibi};
     for (int i = 0; i < CLA_CHECK_BUFFERS; i++)
         if (data->buffers[i])
             *places[i] = clattn_mem(data->buffers[i], 0);

@@ -5,14 +5,15 @@
 
 #include "engine.h"
 
-enum { CLA_CHECK_CASES = 2, CLA_CHECK_BUFFERS = 8 };
+enum { CLA_CHECK_CASES = 2, CLA_CHECK_BUFFERS = 9, CLA_CHECK_HEADS = 4 };
 
-/* Buffers of one case: q, k, v, o, lse, mask, kv_lengths, bias; the last three may be NULL. What they hold, on the host,
+/* Buffers of one case: q, k, v, o, lse, mask, kv_lengths, bias, slopes; the last four may be NULL. What they hold, on the host,
  * contiguous. */
 struct check_data {
     const clattn_problem *problem;
     cl_mem buffers[CLA_CHECK_BUFFERS];
     float *q, *k, *v, *bias;
+    float slopes[CLA_CHECK_HEADS];
     unsigned char *mask;
     size_t o_count, lse_count;
 };

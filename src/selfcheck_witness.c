@@ -41,6 +41,8 @@ static void attend(const struct check_data *data, int64_t batch, int64_t head, i
             const double score = (double)p->scale * dot(q, data->k + (first + j) * dim, dim);
             weights[j] = p->softcap > 0.0f ? (double)p->softcap * tanh(score / (double)p->softcap) : score;
             weights[j] += data->bias ? (double)data->bias[query * p->seq_kv + j] : 0.0;
+            /* 0 without ALiBi. */
+            weights[j] -= (double)data->slopes[head] * fabs((double)(query + cla_check_keys(p, batch) - p->seq_q - j));
         }
         top = weights[j] > top ? weights[j] : top;
     }

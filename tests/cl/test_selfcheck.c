@@ -63,6 +63,7 @@ static void right_engine_serves(void **state)
     check_serves(SHAPE, "simt");
     check_serves(SHAPE " mask", "simt");
     check_serves(SHAPE " bias", "simt");
+    check_serves(SHAPE " alibi", "simt");
 }
 
 static void verdict_is_kept(void **state)
@@ -80,13 +81,21 @@ static void verdict_is_kept(void **state)
     bench_context_close(&own);
 }
 
+static void is_caught(const char *shape, const char *file, const char *from, const char *to)
+{
+    setenv("CLATTN_SOURCE_DIR", root, 1);
+    assert_true(sources_alter(root, file, from, to));
+    check_serves(shape, "reference");
+    assert_true(sources_alter(root, file, to, from));
+    check_serves(shape, "simt");
+    unsetenv("CLATTN_SOURCE_DIR");
+}
+
 static void wrong_engine_is_caught(void **state)
 {
     (void)state;
-    setenv("CLATTN_SOURCE_DIR", root, 1);
-    assert_true(sources_alter(root, "cl/engines/simt_few.cl", "ENGINE_S_COL(e, c)) * factor", "ENGINE_S_COL(e, c))"));
-    check_serves(SHAPE, "reference");
-    unsetenv("CLATTN_SOURCE_DIR");
+    is_caught(SHAPE, "cl/engines/simt_few.cl", "ENGINE_S_COL(e, c)) * factor", "ENGINE_S_COL(e, c)) * 1.0f");
+    is_caught(SHAPE " alibi", "cl/score.cl", "s - o->slope", "s + o->slope");
 }
 
 static void can_be_switched_off(void **state)

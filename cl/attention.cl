@@ -9,7 +9,7 @@
 #endif
 #include "cl/epilogue.cl"
 #if SPLIT
-#include "cl/merge.cl"
+#include "cl/split/merge.cl"
 #endif
 #if PREPASS
 #include "cl/classify.cl"

@@ -2,7 +2,7 @@
  * What leaves the loop: O divided by the row sum, LSE in natural logarithm. A row that saw nothing gives 0 and -inf.
  *
  * SPLIT 1: the keys of a tile are split into chunks, and what leaves is a partial result in the workspace, in fp32, for
- * cl/merge.cl:
+ * cl/split/merge.cl:
  *
  *        output of (batch, head, query, chunk)   HEAD_DIM_V floats each, chunks of a row side by side
  *        LSE of the same, in base two            behind all outputs

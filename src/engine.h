@@ -48,7 +48,7 @@ enum { CLA_MAX_CONFIGS = 28, CLA_MAX_LAUNCHES = 4 };
 
 struct engine {
     const char *name;
-    const char *file; /* its device half, such as "cl/engines/simt.cl" */
+    const char *file; /* its device half, such as "cl/engines/simt/simt.cl" */
     const char
         *kernel_file; /* the loop: "cl/attention.cl" for every fused engine; NULL: its device half has kernels of its own */
     bool on_request;  /* chosen only when the caller names it */

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* The twin of merge_args in cl/merge_partials.cl. */
+/* The twin of merge_args in cl/split/merge_partials.cl. */
 struct merge_args {
     struct tensor_view a, b, o, a_lse, b_lse, o_lse;
     int32_t batches, heads, seq_q, head_dim;
@@ -100,7 +100,7 @@ static struct tensor_view lse_view(const clattn_partial *part)
 
 static clattn_status get_kernel(clattn_context *context, const clattn_merge *m, cl_kernel *kernel, clattn_error *error)
 {
-    static const char *const files[] = {"cl/base.cl", "cl/args.cl", "cl/merge_partials.cl"};
+    static const char *const files[] = {"cl/base.cl", "cl/args.cl", "cl/split/merge_partials.cl"};
     struct text defines = {0}, options = {0};
     struct source source = {0};
     cl_program program = NULL;

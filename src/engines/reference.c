@@ -28,7 +28,7 @@ static size_t configs(const struct facts *facts, const clattn_problem *problem, 
 
 const struct engine cla_engine_reference = {
     .name = "reference",
-    .file = "cl/engines/reference.cl",
+    .file = "cl/engines/reference/reference.cl",
     .kernel_file = "cl/attention.cl",
     .serves = serves,
     .configs = configs,

@@ -77,7 +77,7 @@ static int o_cols(const clattn_problem *problem, const struct config *config)
 /* Copies that need no registers on the way. */
 static bool copies_by_itself(const struct facts *facts) { return facts->nv_compute >= 80; }
 
-/* Sizes in local memory, in float4, rows padded by one; the twin of the sizes in cl/engines/simt.cl. */
+/* Sizes in local memory, in float4, rows padded by one; the twin of the sizes in cl/engines/simt/simt.cl. */
 static int v_size(const clattn_problem *problem, const struct config *config, int rows)
 {
     return rows * (o_cols(problem, config) * (config->block_n / config->cols_per_item) / 4 + 1);
@@ -180,8 +180,8 @@ static int64_t rows_of_group(const clattn_problem *problem)
     return problem->seq_q * (problem->heads_kv > 0 ? problem->heads_q / problem->heads_kv : 1);
 }
 
-/* Few rows: the twin of cl/engines/simt_few.cl. Up to that many rows of one K/V head, tiles that read K and V again beat tiles
- * that compute for rows which are not there. */
+/* Few rows: the twin of cl/engines/simt/simt_few.cl. Up to that many rows of one K/V head, tiles that read K and V again beat
+ * tiles that compute for rows which are not there. */
 enum { FEW_ITEMS_X = 32, FEW_MAX_ROWS = 32, FEW_MAX_DIM = 256, FEW_QUADS = 8 };
 
 static int few_lanes(int64_t width) { return width <= 32 ? 4 : width <= 64 ? 8 : width <= 128 ? 16 : 32; }
@@ -372,7 +372,7 @@ static void defines(const struct facts *facts, const clattn_problem *problem, co
 
 const struct engine cla_engine_simt = {
     .name = "simt",
-    .file = "cl/engines/simt.cl",
+    .file = "cl/engines/simt/simt.cl",
     .kernel_file = "cl/attention.cl",
     .merges = true,
     .serves = serves,

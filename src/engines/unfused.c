@@ -129,8 +129,8 @@ static size_t launches(const struct config *config, const struct launch_args *ar
 
 const struct engine cla_engine_unfused = {
     .name = "unfused",
-    .file = "cl/engines/unfused.cl",
-    .kernel_file = "cl/unfused.cl",
+    .file = "cl/engines/unfused/unfused.cl",
+    .kernel_file = "cl/engines/unfused/unfused_kernels.cl",
     .on_request = true,
     .has_scores = true,
     .serves = serves,

@@ -321,7 +321,7 @@ static void case_R064_the_next_engine_serves(void **state)
     clattn_plan_destroy(best);
     assert_string_not_equal(first, "reference");
     char file[128];
-    snprintf(file, sizeof file, "cl/engines/%s.cl", first);
+    snprintf(file, sizeof file, "%s", cla_engine_find(first)->file);
     char *path = path_join(root, file);
     assert_true(file_write(path, "#error \"this engine does not build here\"\n"));
     setenv("CLATTN_SOURCE_DIR", root, 1);

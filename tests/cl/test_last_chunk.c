@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The group that ends a tile's last chunk adds the chunks up (cl/last_chunk.cl), on a device that says it is NVIDIA's: chunks
- * that see nothing, several sequences and sinks, and the same workspace again. */
+ * The group that ends a tile's last chunk adds the chunks up (cl/split/last_chunk.cl), on a device that says it is NVIDIA's:
+ * chunks that see nothing, several sequences and sinks, and the same workspace again. */
 #include "attend.h"
 
 /* One kernel text. */

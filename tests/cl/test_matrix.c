@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The attention matrix (tools/matrix.h) on every engine: the seeded quick sample of each group. `clattn check --full` runs all
- * of it. */
+ * The attention matrix (tools/verify/matrix.h) on every engine: the seeded quick sample of each group. `clattn check --full`
+ * runs all of it. */
 /* ctest: timeout=1800 */
 #include "attend.h"
 

@@ -94,7 +94,7 @@ static void is_caught(const char *shape, const char *file, const char *from, con
 static void wrong_engine_is_caught(void **state)
 {
     (void)state;
-    is_caught(SHAPE, "cl/engines/simt_few.cl", "ENGINE_S_COL(e, c)) * factor", "ENGINE_S_COL(e, c)) * 1.0f");
+    is_caught(SHAPE, "cl/engines/simt/simt_few.cl", "ENGINE_S_COL(e, c)) * factor", "ENGINE_S_COL(e, c)) * 1.0f");
     is_caught(SHAPE " alibi", "cl/score.cl", "s - o->slope", "s + o->slope");
 }
 

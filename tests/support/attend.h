@@ -33,8 +33,8 @@ void bench_context_close(struct bench *other);
 /* Whether the engine serves the problem, given as text, on the device under test. */
 bool engine_serves(const char *engine, const char *text);
 
-/* Runs a trial given as text (tools/trial.h) and fails the test unless it comes out right. An engine that declines the shape is
- * passed over; false then. */
+/* Runs a trial given as text (tools/verify/trial.h) and fails the test unless it comes out right. An engine that declines the
+ * shape is passed over; false then. */
 bool attend_check(const char *engine, const char *text);
 
 /* One attention whose inputs the test fills in. */

@@ -115,9 +115,18 @@ void names_free(struct names *names)
     memset(names, 0, sizeof *names);
 }
 
-/* The folders of cl/, parents first. */
-static const char *const source_folders[] = {"cl", "cl/engines"};
-enum { SOURCE_FOLDERS = sizeof source_folders / sizeof source_folders[0] };
+const char *const source_folders[SOURCE_FOLDERS] = {
+    "cl",
+    "cl/split",
+    "cl/engines",
+    "cl/engines/reference",
+    "cl/engines/simt",
+    "cl/engines/unfused",
+    "cl/engines/cpu",
+    "cl/engines/nvidia",
+    "cl/engines/nvidia/mma",
+    "cl/engines/nvidia/wgmma",
+};
 
 static bool copy_folder(const char *from, const char *to)
 {

@@ -37,4 +37,8 @@ void sources_remove(char *root);
 /* Replaces `from`, which must occur in the file exactly once, by `to`. */
 bool sources_alter(const char *root, const char *file, const char *from, const char *to);
 
+/* The folders of cl/, parents first. */
+enum { SOURCE_FOLDERS = 10 };
+extern const char *const source_folders[SOURCE_FOLDERS];
+
 #endif

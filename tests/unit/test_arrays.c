@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tools/arrays.c: type words, axes, and numbers between files and storage types. */
+ * tools/program/arrays.c: type words, axes, and numbers between files and storage types. */
 #include "support.h"
 
 #include "arrays.h"

@@ -157,7 +157,7 @@ static void gpus_get_the_fast_path(void **state)
     assert_true(seen >= 30);
 }
 
-/* Tiles whose sums Intel's compiler keeps in registers, by what tools/offline.sh shows. */
+/* Tiles whose sums Intel's compiler keeps in registers, by what tools/scripts/offline.sh shows. */
 static void intel_gpus_get_tiles_of_few_sums(void **state)
 {
     (void)state;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tools/half.c: every 16-bit value goes to float and back; rounding is to nearest even. */
+ * tools/base/half.c: every 16-bit value goes to float and back; rounding is to nearest even. */
 #include "support.h"
 
-#include "../../tools/half.c"
+#include "../../tools/base/half.c"
 
 static void test_every_half_survives(void **state)
 {

@@ -12,7 +12,7 @@ struct kernel_file {
     char *text; /* comments and strings blanked */
 };
 
-static struct kernel_file files[64];
+static struct kernel_file files[256];
 static size_t file_count;
 
 static void blank(char *at, size_t length)
@@ -53,7 +53,8 @@ static void load_folder(const char *folder)
     char *path = path_join(CLATTN_SOURCE_DIR, folder);
     struct names names;
     assert_true(folder_list(path, ".cl", &names));
-    for (size_t i = 0; i < names.count && file_count < COUNT_OF(files); i++) {
+    for (size_t i = 0; i < names.count; i++) {
+        assert_true(file_count < COUNT_OF(files));
         char *file = path_join(path, names.list[i]);
         snprintf(files[file_count].name, sizeof files[file_count].name, "%s/%s", folder, names.list[i]);
         files[file_count].text = file_read(file);
@@ -69,8 +70,9 @@ static void load_folder(const char *folder)
 static int load(void **state)
 {
     (void)state;
-    load_folder("cl");
-    load_folder("cl/engines");
+    for (size_t i = 0; i < SOURCE_FOLDERS; i++) {
+        load_folder(source_folders[i]);
+    }
     return file_count >= 9 ? 0 : -1;
 }
 
@@ -243,7 +245,7 @@ static void only_base_says_fma(void **state)
 static void case_R070_no_relaxed_math(void **state)
 {
     (void)state;
-    static const char *const folders[] = {"src", "src/engines"};
+    static const char *const folders[] = {"src", "src/engines", "src/engines/cpu", "src/engines/nvidia"};
     static const char *const options[] = {"-cl-fast-relaxed-math", "-cl-finite-math-only", "-cl-unsafe-math-optimizations",
                                           "-cl-no-signed-zeros"};
     for (size_t f = 0; f < COUNT_OF(folders); f++) {

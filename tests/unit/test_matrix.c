@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tools/matrix.c: every text is a trial, a seed names one sample, and the groups cover what they are there for. */
+ * tools/verify/matrix.c: every text is a trial, a seed names one sample, and the groups cover what they are there for. */
 #include "support.h"
 
-#include "../../tools/layout.c"
-#include "../../tools/matrix.c"
-#include "../../tools/trial_text.c"
+#include "../../tools/verify/layout.c"
+#include "../../tools/verify/matrix.c"
+#include "../../tools/verify/trial_text.c"
 
 struct walk {
     size_t count, limit;

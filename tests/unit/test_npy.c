@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tools/npy.c: what NumPy writes is read, what it cannot have written is refused with a text. */
+ * tools/program/npy.c: what NumPy writes is read, what it cannot have written is refused with a text. */
 #include "support.h"
 
-#include "../../tools/npy.c"
-#include "../../tools/random.h"
+#include "../../tools/program/npy.c"
+#include "../../tools/verify/random.h"
 
 static char why[NPY_WHY_SIZE];
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tools/oracle.c against numbers worked out by hand: the judge of all other tests must be right itself. */
+ * tools/verify/oracle.c against numbers worked out by hand: the judge of all other tests must be right itself. */
 #include "support.h"
 
-#include "../../tools/half.c"
-#include "../../tools/oracle.c"
+#include "../../tools/base/half.c"
+#include "../../tools/verify/oracle.c"
 
 /* Contiguous fp32 tensors of the sizes in `shape`, run by the oracle. */
 static void run(const char *shape, const float *q, const float *k, const float *v, double *o, double *lse)

@@ -120,8 +120,9 @@ static void every_line_of_the_real_files_is_found(void **state)
 {
     (void)state;
     struct source source;
-    const char *const files[] = {"cl/base.cl",  "cl/args.cl",    "cl/tile.cl",     "cl/engines/reference.cl", "cl/contract.cl",
-                                 "cl/score.cl", "cl/softmax.cl", "cl/epilogue.cl", "cl/attention.cl"};
+    const char *const files[] = {"cl/base.cl",     "cl/args.cl",  "cl/tile.cl",    "cl/engines/reference/reference.cl",
+                                 "cl/contract.cl", "cl/score.cl", "cl/softmax.cl", "cl/epilogue.cl",
+                                 "cl/attention.cl"};
     assert_ok(cla_source_compose(&source, "#define D 1\n", files, COUNT_OF(files), NULL, &error), &error);
     int number = 0, found = 0;
     for (const char *at = source.text.data; *at != '\0'; at += strcspn(at, "\n") + 1) {

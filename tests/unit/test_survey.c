@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tools/survey.c and quirks.c: facts read back from their text, and which quirks belong to which device. */
+ * tools/program/survey.c and quirks.c: facts read back from their text, and which quirks belong to which device. */
 #include "support.h"
 
 #include "survey.h"

@@ -2,15 +2,15 @@
  * tools/trial*.c without a device: the text form, the buffers, and that the verdict turns red for everything it watches. */
 #include "support.h"
 
-#include "../../tools/half.c"
-#include "../../tools/layout.c"
-#include "../../tools/oracle.c"
-#include "../../tools/trial_tensor.c"
-#include "../../tools/trial_data.c"
-#include "../../tools/trial_inputs.c"
-#include "../../tools/trial_judge.c"
-#include "../../tools/trial_options.c"
-#include "../../tools/trial_text.c"
+#include "../../tools/base/half.c"
+#include "../../tools/verify/layout.c"
+#include "../../tools/verify/oracle.c"
+#include "../../tools/verify/trial_tensor.c"
+#include "../../tools/verify/trial_data.c"
+#include "../../tools/verify/trial_inputs.c"
+#include "../../tools/verify/trial_judge.c"
+#include "../../tools/verify/trial_options.c"
+#include "../../tools/verify/trial_text.c"
 
 static struct trial parse(const char *text)
 {

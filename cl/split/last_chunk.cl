@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * MERGE_INSIDE: which group ends the last chunk of a tile, so that it can add the chunks up at once. A launch of its own takes
+ * longer to begin than a few thousand keys take to be read.
+ *
+ * Nobody counts: a counter would have to begin at 0, and the workspace is as the caller left it. Instead each group writes the
+ * number of the call, which no other call has, in its chunk's place, and then looks at the places of all chunks. Of two groups
+ * at least one sees what the other wrote; so the last one sees all. Where several do, they write the same bits.
+ *
+ * That asks for more than OpenCL C 1.2 promises between groups. An engine that knows better words for it brings them
+ * (cl/engines/nvidia/nv_groups.cl); where none does (a chip emulated on a CPU), atomics stand for them.
+ */
+#ifndef ALL_GROUPS_FENCE
+#define ALL_GROUPS_FENCE() mem_fence(CLK_GLOBAL_MEM_FENCE)
+FN void flag_write(__global uint *p, uint x) { atomic_xchg((volatile __global uint *)p, x); }
+FN uint flag_read(__global uint *p) { return atomic_or((volatile __global uint *)p, 0u); }
+#define LOAD_PARTIAL(p) (*(volatile __global const float *)(p))
+#define MERGE_TOGETHER 1
+#define VOTE_LOCAL __local int group_vote[1];
+#define VOTE_PARAMETER , __local int *vote
+#define IS_LAST_CHUNK(t, a, workspace) is_last_chunk(t, a, workspace, group_vote)
+FN int group_all(int c, __local int *vote)
+{
+    vote[0] = 1;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (!c) {
+        vote[0] = 0;
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    return vote[0];
+}
+#define GROUP_ALL(c) group_all(c, vote)
+#define SEE_OTHER_GROUPS() mem_fence(CLK_GLOBAL_MEM_FENCE)
+#endif
+
+/* Two words a chunk, those of a tile side by side, behind the partial results. There are no more tiles than rows. */
+FN __global uint *chunk_flags(const tile *t, const launch_args *a, __global float *workspace)
+{
+    const long heads = (long)t->batch * (a->heads_q / t->pack) + t->head0 / t->pack;
+    const long place = (heads * a->q_blocks + t->row0 / BLOCK_M) * a->chunks;
+    return (__global uint *)(workspace + a->workspace + partial_rows(a) * (HEAD_DIM_V + 1)) + 2 * place;
+}
+
+/* Whether all chunks of the tile are there, asked by all of a group that has written its own. */
+FN int is_last_chunk(const tile *t, const launch_args *a, __global float *workspace VOTE_PARAMETER)
+{
+    __global uint *flags = chunk_flags(t, a, workspace);
+    int seen = 1;
+    barrier(CLK_GLOBAL_MEM_FENCE | CLK_LOCAL_MEM_FENCE);
+    if (get_local_id(0) == 0) {
+        ALL_GROUPS_FENCE(); /* for what the whole group wrote before the barrier */
+        flag_write(flags + 2 * t->chunk, (uint)a->call_number);
+        flag_write(flags + 2 * t->chunk + 1, (uint)(a->call_number >> 32));
+        ALL_GROUPS_FENCE();
+    }
+    barrier(CLK_GLOBAL_MEM_FENCE | CLK_LOCAL_MEM_FENCE);
+    for (int i = (int)get_local_id(0); i < 2 * a->chunks; i += WORK_GROUP) {
+        seen &= flag_read(flags + i) == (uint)(a->call_number >> (i % 2 * 32));
+    }
+    return GROUP_ALL(seen);
+}

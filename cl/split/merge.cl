@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Adds up the partial results of the chunks of keys (cl/epilogue.cl says where they lie): with M the largest LSE,
+ *
+ *        O = sum of 2^(lse - M) * o / sum of 2^(lse - M)        LSE = M + log2(that sum)
+ *
+ * A partial result that saw nothing (LSE -inf) weighs 0; all such give 0 and -inf, and one result alone comes out bit for bit.
+ * The sink joins here, once. A work-item gives MERGE_COLUMNS elements of a row of O: in a kernel of its own one on devices with
+ * many work-items, all on CPUs, where that is a loop over vectors.
+ */
+/* Reads that do not wait for each other are all that hides how long each takes: few groups do this, with nothing else to do. */
+#ifdef MERGE_INSIDE
+#include "cl/split/last_chunk.cl"
+#define MERGE_STEP 32
+#define MERGE_EXP2(x) EXP2(x)
+#define MERGE_THERE(col) ((col) < HEAD_DIM_V)
+#else
+#define LOAD_PARTIAL(p) (*(p))
+#define MERGE_STEP 1
+#define MERGE_EXP2(x) exp2(x)
+#define MERGE_THERE(col) 1
+#if MERGE_COLUMNS == 1
+#define MERGE_TOGETHER 8
+#else
+#define MERGE_TOGETHER 1
+#endif
+#endif
+#if MERGE_TOGETHER > 1
+#define UNROLL_TOGETHER UNROLL
+#else
+#define UNROLL_TOGETHER
+#endif
+
+/* The largest of the chunks' LSEs and `top`. */
+FN float merge_top(const launch_args *a, __global const float *lse, float top)
+{
+#ifdef TOP_OF_WARP
+    for (int i = (int)get_local_id(0) % MERGE_STEP; i < a->chunks; i += MERGE_STEP) {
+        const float x = LOAD_PARTIAL(lse + i);
+        top = x > top ? x : top;
+    }
+    return TOP_OF_WARP(top);
+#else
+    for (int i = 0; i < a->chunks; i++) {
+        const float x = LOAD_PARTIAL(lse + i);
+        top = x > top ? x : top;
+    }
+    return top;
+#endif
+}
+
+/* Columns col, col + MERGE_STEP ... of a row of the tile. */
+FN void merge_row(const tile *t, const launch_args *a, const option_data *b, int row, int col, __global void *o_data,
+                  __global float *lse_data, __global const float *workspace)
+{
+    const int head = tile_head(t, row);
+    const long first = partial_row(a, t->batch, head, tile_query(t, row), 0);
+    __global const float *lse = workspace + partial_lse(a, first);
+    __global const float *out = workspace + partial_output(a, first) + col;
+    float o[MERGE_COLUMNS];
+    float top = a->has_sinks ? b->sinks[a->sinks + head] : -INFINITY;
+    top = top == -INFINITY ? top : clamp(top * LOG2_E, -LARGEST, LARGEST);
+    const float sink = top;
+    top = merge_top(a, lse, top);
+    const float base = top == -INFINITY ? 0.0f : top;
+    float sum = sink == -INFINITY ? 0.0f : MERGE_EXP2(sink - base), weight_of_keys = 0.0f;
+    for (int c = 0; c < MERGE_COLUMNS; c++) {
+        o[c] = 0.0f;
+    }
+    for (int first_chunk = 0; first_chunk < a->chunks; first_chunk += MERGE_TOGETHER) {
+        float x[MERGE_TOGETHER], part[MERGE_TOGETHER][MERGE_COLUMNS];
+        UNROLL_TOGETHER
+        for (int i = 0; i < MERGE_TOGETHER; i++) {
+            const int chunk = min(first_chunk + i, a->chunks - 1);
+            x[i] = LOAD_PARTIAL(lse + chunk);
+            for (int c = 0; c < MERGE_COLUMNS; c++) {
+                const int at = MERGE_THERE(col + c * MERGE_STEP) ? c * MERGE_STEP : -col;
+                part[i][c] = LOAD_PARTIAL(out + (long)chunk * HEAD_DIM_V + at);
+            }
+        }
+        UNROLL_TOGETHER
+        for (int i = 0; i < MERGE_TOGETHER; i++) {
+            const float weight = first_chunk + i < a->chunks ? MERGE_EXP2(x[i] - base) : 0.0f;
+            /* A chunk that saw nothing: what is written for it does not matter. */
+            const int empty = x[i] == -INFINITY || first_chunk + i >= a->chunks;
+            sum += weight;
+            weight_of_keys += weight;
+            for (int c = 0; c < MERGE_COLUMNS; c++) {
+                o[c] = MULTIPLY_ADD(weight, empty ? 0.0f : part[i][c], o[c]);
+            }
+        }
+    }
+    const float inverse = weight_of_keys == 0.0f ? 0.0f : 1.0f / sum;
+    const long o_row = tile_row_offset(t, a->o, row);
+    for (int c = 0; c < MERGE_COLUMNS; c++) {
+        if (MERGE_THERE(col + c * MERGE_STEP)) {
+            STORE_O(weight_of_keys == 0.0f ? 0.0f : o[c] * inverse, o_data, o_row + (col + c * MERGE_STEP) * a->o.dim);
+        }
+    }
+    if (a->has_lse && col == 0) {
+        lse_data[tile_row_offset(t, a->lse, row)] = sum == 0.0f ? -INFINITY : (top + log2(sum)) * LN_2;
+    }
+}
+
+#ifdef MERGE_INSIDE
+/* By all of a group: a row to 32 neighbours. */
+FN void merge_tile(const tile *t, const launch_args *a, const option_data *b, __global void *o_data, __global float *lse_data,
+                   __global const float *workspace)
+{
+    const int end = min(t->row0 + BLOCK_M, t->rows), lane = (int)get_local_id(0) % MERGE_STEP;
+    SEE_OTHER_GROUPS();
+    for (int row = t->row0 + (int)get_local_id(0) / MERGE_STEP; row < end; row += WORK_GROUP / MERGE_STEP) {
+        merge_row(t, a, b, row, lane, o_data, lse_data, workspace);
+    }
+}
+#else
+/* As in cl/attention.cl. */
+#ifdef ENGINE_APART
+__attribute__((noinline)) void add_up(KERNEL_PARAMETERS, const long at);
+void add_up(KERNEL_PARAMETERS, const long at)
+{
+#else
+__kernel __attribute__((reqd_work_group_size(MERGE_GROUP, 1, 1))) void merge(KERNEL_PARAMETERS)
+{
+    const long at = (long)get_global_id(0);
+#endif
+    const option_data options = OPTION_DATA;
+    const long row = quotient(at, HEAD_DIM_V / MERGE_COLUMNS), heads = quotient(row, args.seq_q);
+    const int col = (int)(at - row * (HEAD_DIM_V / MERGE_COLUMNS)) * MERGE_COLUMNS, query = (int)(row - heads * args.seq_q);
+    const int batch = (int)quotient(heads, args.heads_q), head = (int)(heads - (long)batch * args.heads_q);
+    tile t;
+    if (row >= (long)args.batches * args.heads_q * args.seq_q) {
+        return;
+    }
+    t.pack = 1;
+    t.head0 = head;
+    tile_sequence(&t, &args, &options, batch);
+    if (query < t.q_rows) {
+        merge_row(&t, &args, &options, query, col, o_data, lse_data, workspace);
+    }
+}
+
+#ifdef ENGINE_APART
+__kernel __attribute__((reqd_work_group_size(MERGE_GROUP, 1, 1))) void merge(KERNEL_PARAMETERS)
+{
+    add_up(KERNEL_ARGUMENTS, (long)get_global_id(0));
+}
+#endif
+#endif

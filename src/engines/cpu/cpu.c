@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * cpu: a lane is a query, a work-item a tile of whole vectors of them. For CPU devices, where local memory is plain memory and
+ * work-items that share it only wait for each other. */
+#include "cpu.h"
+
+#include <string.h>
+
+enum { MAX_HEAD_DIM = 1024 };
+
+bool cla_cpu_is_known(const struct facts *facts, char *why, size_t why_size)
+{
+    if (facts->device_kind != DEVICE_CPU)
+        return cla_decline(why, why_size, "for CPU devices only");
+    /* It gives wrong numbers for vectors in structures and arrays. */
+    if (strstr(facts->platform_name, "Oclgrind"))
+        return cla_decline(why, why_size, "this simulator mistranslates vector code");
+    return true;
+}
+
+static bool serves(const struct facts *facts, const clattn_problem *problem, char *why, size_t why_size)
+{
+    if (!cla_cpu_is_known(facts, why, why_size))
+        return false;
+    if (problem->head_dim_qk > MAX_HEAD_DIM || problem->head_dim_v > MAX_HEAD_DIM)
+        return cla_decline(why, why_size, "head sizes over %d do not fit a work-item's private memory", MAX_HEAD_DIM);
+    return true;
+}
+
+int cla_cpu_lanes(const struct facts *facts) { return facts->vector_width >= 16 ? 16 : facts->vector_width >= 8 ? 8 : 4; }
+
+int cla_cpu_vectors(const struct facts *facts, const clattn_problem *problem, int most, int least)
+{
+    const int64_t group = problem->heads_kv > 0 ? problem->heads_q / problem->heads_kv : 1;
+    int count = most;
+    for (; count > least; count /= 2) {
+        const int64_t rows = (int64_t)cla_cpu_lanes(facts) * count;
+        const int64_t tiles = problem->seq_q < rows ? problem->heads_kv * ((problem->seq_q * group + rows - 1) / rows)
+                                                    : problem->heads_q * ((problem->seq_q + rows - 1) / rows);
+        const bool half_empty = problem->seq_q * group <= rows / 2;
+        if (!half_empty && problem->batch * tiles >= 4 * (int64_t)facts->compute_units)
+            break;
+    }
+    return count;
+}
+
+struct config cla_cpu_config(const struct engine *engine, int lanes, int vectors, int block_n)
+{
+    const struct config config = {.engine = engine,
+                                  .block_m = lanes * vectors,
+                                  .block_n = block_n,
+                                  .work_group = 1,
+                                  .team = 1,
+                                  .packs_heads = true,
+                                  .rows_per_item = vectors};
+    return config;
+}
+
+enum { MAX_PAIRS_HEAD_DIM = 512 };
+
+bool cla_cpu_serves_pairs(const struct facts *facts, const clattn_problem *problem, char *why, size_t why_size)
+{
+    if (!cla_cpu_is_known(facts, why, why_size))
+        return false;
+    if (problem->q.type != CLATTN_BF16 || problem->k.type != CLATTN_BF16 || problem->v.type != CLATTN_BF16)
+        return cla_decline(why, why_size, "needs Q, K and V all bf16");
+    if (!cla_facts_is_pocl(facts))
+        return cla_decline(why, why_size, "this compiler does not take inline assembly");
+    if (problem->head_dim_qk > MAX_PAIRS_HEAD_DIM || problem->head_dim_v > MAX_PAIRS_HEAD_DIM)
+        return cla_decline(why, why_size, "head sizes over %d", MAX_PAIRS_HEAD_DIM);
+    if (problem->k.stride_dim != 1 || problem->v.stride_dim != 1)
+        return cla_decline(why, why_size, "needs the elements of a row of K and of V side by side");
+    return true;
+}
+
+/* Each loaded key serves all vectors of rows, so more is better as long as their sums stay in registers (16 with 8 lanes, 32
+ * elsewhere) and Q and O in the cache. */
+static int vectors(const struct facts *facts, const clattn_problem *problem)
+{
+    const bool large = problem->head_dim_qk > 256 || problem->head_dim_v > 256;
+    return cla_cpu_vectors(facts, problem, cla_cpu_lanes(facts) == 8 || large ? 2 : 4, 1);
+}
+
+/* Multiples of 6 and 8 keys. Scores share the nearest cache with Q and O; with one vector of rows, memory sets the pace, and
+ * fewer keys keep its reads coming. */
+static int keys_of_tile(const clattn_problem *problem, int vectors)
+{
+    return problem->head_dim_qk > 128 || problem->head_dim_v > 128 || vectors == 1 ? 48 : 96;
+}
+
+static size_t configs(const struct facts *facts, const clattn_problem *problem, struct config list[CLA_MAX_CONFIGS])
+{
+    const int count = vectors(facts, problem);
+    list[0] = cla_cpu_config(&cla_engine_cpu, cla_cpu_lanes(facts), count, keys_of_tile(problem, count));
+    return 1;
+}
+
+/* Narrower types are widened on the way. */
+static bool reads_in_place(const clattn_problem *problem)
+{
+    return problem->k.type == CLATTN_FP32 && problem->v.type == CLATTN_FP32;
+}
+
+/* Keys whose sums are in registers at once: 24 of 32 registers, 12 of 16, and no more rows of K than there are registers to
+ * point at them. Columns of V likewise; widened ones come LANES at a time. */
+static int products(const struct config *config)
+{
+    const int lanes = config->block_m / config->rows_per_item;
+    return config->rows_per_item == 4 || (lanes == 8 && config->rows_per_item == 2) ? 6 : 8;
+}
+
+bool cla_cpu_has_prefetch(const struct facts *facts)
+{
+    return cla_facts_is_pocl(facts) || strstr(facts->platform_name, "Intel");
+}
+
+static void defines(const struct facts *facts, const clattn_problem *problem, const struct config *config, struct text *out)
+{
+    const bool in_place = reads_in_place(problem);
+    const int keys = products(config), lanes = config->block_m / config->rows_per_item;
+    cla_text_add(out, "#define COLUMNS %d\n", in_place ? keys : keys == 8 && lanes >= 8 ? 8 : 4);
+    if (cla_cpu_has_prefetch(facts))
+        cla_text_add(out, "#define HAS_PREFETCH\n");
+    cla_text_add(out, "#define KEYS %d\n#define KV_IN_PLACE %d\n", keys, in_place);
+    cla_text_add(out, "#define LANES %d\n#define PAIR_TILES\n#define TRIMS_KEYS\n#define VECTORS %d\n", lanes,
+                 config->rows_per_item);
+}
+
+const struct engine cla_engine_cpu = {
+    .name = "cpu",
+    .file = "cl/engines/cpu/cpu.cl",
+    .kernel_file = "cl/attention.cl",
+    .serves = serves,
+    .configs = configs,
+    .defines = defines,
+};

@@ -23,6 +23,8 @@ static cl_int set_buffer(const clattn_context *context, struct plan_kernel *kern
 
 static cl_int set_numbers(struct plan_kernel *kernel, cl_uint index, const struct launch_args *args)
 {
+    /* The same bytes are asked for, not equal numbers. */
+    /* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison,cert-exp42-c,cert-flp37-c) */
     if (kernel->has_args && memcmp(&kernel->args, args, sizeof *args) == 0)
         return CL_SUCCESS;
     kernel->args = *args;

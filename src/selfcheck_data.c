@@ -106,7 +106,9 @@ static float *make_values(const clattn_problem *p, int64_t heads, int64_t rows, 
 {
     const size_t count = (size_t)(p->batch * heads * rows * dim);
     float *values = malloc(count * sizeof *values);
-    for (size_t i = 0; values && i < count; i++) {
+    if (!values)
+        return NULL;
+    for (size_t i = 0; i < count; i++) {
         const int64_t row = (int64_t)(i / (size_t)dim) % rows, batch = (int64_t)(i / (size_t)(dim * rows * heads));
         const float x = (float)((int)(next_random(&seed) % 33u) - 16) / 16.0f;
         values[i] = is_key && row >= cla_check_keys(p, batch) ? NAN : x;
@@ -132,7 +134,9 @@ static unsigned char *make_mask(const clattn_problem *p)
     const size_t count = (size_t)(p->seq_q * p->seq_kv);
     uint32_t seed = 5;
     unsigned char *mask = malloc(count);
-    for (size_t i = 0; mask && i < count; i++)
+    if (!mask)
+        return NULL;
+    for (size_t i = 0; i < count; i++)
         mask[i] = next_random(&seed) % 4u != 0 || i % (size_t)p->seq_kv < OPEN_KEYS;
     return mask;
 }
@@ -143,7 +147,9 @@ static float *make_bias(const clattn_problem *p)
     const size_t count = (size_t)(p->seq_q * p->seq_kv);
     uint32_t seed = 6;
     float *bias = malloc(count * sizeof *bias);
-    for (size_t i = 0; bias && i < count; i++) {
+    if (!bias)
+        return NULL;
+    for (size_t i = 0; i < count; i++) {
         const int x = (int)(next_random(&seed) % 9u) - 4;
         bias[i] = next_random(&seed) % 8u ? (float)x / 4.0f : -INFINITY;
     }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Sixteen processes of eight threads each on one cache folder, some of them killed: no wrong result, no broken file left. */
+/* ctest: pocl-race */
+/* The race of PoCL 3.1: a build that fails next to others, without a word in its log. */
 #include "attend.h"
 
 #include "cache.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Queues and events: wait lists, out-of-order queues, the event that covers the last stage, profiling. */
-/* ctest: quick */
+/* ctest: quick pocl-race */
+/* The race of PoCL 3.1: threads that release a command after the queue is finished. */
 #include "buffers.h"
 
 #include <time.h>

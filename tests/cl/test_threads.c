@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * One plan and one context used by many threads at once, each with a queue of its own. */
-/* ctest: quick threads */
+/* ctest: quick threads pocl-race */
+/* The race of PoCL 3.1: a build that fails next to others, without a word in its log. */
 #include "buffers.h"
 
 #include <pthread.h>

@@ -3,6 +3,7 @@
 #define CLATTN_EXPERIMENTAL
 #include "cli.h"
 #include "matrix.h"
+#include "number.h"
 #include "random_shape.h"
 #include "session.h"
 #include "system.h"
@@ -363,8 +364,7 @@ static int list_matrix(struct check *check, const struct cli_list *groups)
 
 static bool read_part(const char *text, struct check *check)
 {
-    int used = 0;
-    if (sscanf(text, "%" SCNd64 "/%" SCNd64 "%n", &check->part, &check->parts, &used) != 2 || text[used] != '\0')
+    if (!number_read(&text, &check->part) || *text++ != '/' || !number_read(&text, &check->parts) || *text != '\0')
         return false;
     check->part--;
     return check->parts > 0 && check->part >= 0 && check->part < check->parts;

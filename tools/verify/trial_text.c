@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The text form of a trial: a SHAPE for the library, and words that only trials know. */
 #include "layout.h"
+#include "number.h"
 #include "trial.h"
 
 #include <inttypes.h>
@@ -86,10 +87,8 @@ static bool read_text(const char *value, char *out, size_t size) { return snprin
 
 static bool read_call(const char *value, struct own_words *own)
 {
-    int used = 0;
-    own->has_call =
-        sscanf(value, "%" SCNd64 ",%" SCNd64 ",%" SCNd64 "%n", &own->batch, &own->seq_q, &own->seq_kv, &used) == 3 &&
-        value[used] == '\0';
+    own->has_call = number_read(&value, &own->batch) && *value++ == ',' && number_read(&value, &own->seq_q) &&
+                    *value++ == ',' && number_read(&value, &own->seq_kv) && *value == '\0';
     return own->has_call;
 }
 

@@ -38,7 +38,8 @@ static size_t local_bytes(const clattn_problem *problem, const struct nv_tile *s
     const int qk_stride = padded(problem->head_dim_qk) * bytes + 16, v_stride = padded(problem->head_dim_v) * bytes + 16;
     const int q = rows_of_tile(s) * qk_stride;
     const int options = cla_problem_alters_scores(problem) ? options_bytes(problem, s) : 0;
-    return (size_t)(q + s->slots * s->block_n * (qk_stride + v_stride) + options);
+    const int all = q + s->slots * s->block_n * (qk_stride + v_stride) + options;
+    return (size_t)all;
 }
 
 /* Accumulators of a work-item; what else it needs is about 40 registers, of 255. */

@@ -52,8 +52,9 @@ static size_t local_bytes(const clattn_problem *problem, const struct shape *s, 
     const int qk = panels(problem->head_dim_qk), v = panels(problem->head_dim_v);
     const int hidden = s->slots * (s->consumers * 64 + 16), bias = 64 * s->consumers * (s->block_n + 8) * bias_width(problem);
     const int options = (may_hide(problem) ? hidden : 0) + bias;
-    return (size_t)(ALIGNMENT + q_places * 64 * s->consumers * 128 * qk + s->slots * (s->block_n * 128 * (qk + v) + SLOT_SIZE) +
-                    TILES_SIZE + options);
+    const int slots = s->slots * (s->block_n * 128 * (qk + v) + SLOT_SIZE);
+    const int all = ALIGNMENT + q_places * 64 * s->consumers * 128 * qk + slots + TILES_SIZE + options;
+    return (size_t)all;
 }
 
 static int registers(const clattn_problem *problem, const struct shape *s)

@@ -172,7 +172,7 @@ bool cla_facts_is_intel_gpu(const struct facts *facts)
 
 bool cla_facts_has_large_registers(const struct facts *facts)
 {
-    return cla_facts_is_intel_gpu(facts) && strstr(facts->platform_name, "Intel(R) OpenCL") != NULL &&
+    return cla_facts_is_intel_gpu(facts) && cla_facts_is_intel_runtime(facts) &&
            cla_facts_has_extension(facts, "cl_intel_subgroup_matrix_multiply_accumulate");
 }
 
@@ -180,6 +180,8 @@ bool cla_facts_is_pocl(const struct facts *facts)
 {
     return strstr(facts->platform_name, "Portable Computing Language") != NULL;
 }
+
+bool cla_facts_is_intel_runtime(const struct facts *facts) { return strstr(facts->platform_name, "Intel(R) OpenCL") != NULL; }
 
 bool cla_facts_groups_meet(const struct facts *facts) { return facts->nv_compute >= 70; }
 

@@ -76,6 +76,9 @@ bool cla_facts_has_large_registers(const struct facts *facts);
 
 bool cla_facts_is_pocl(const struct facts *facts);
 
+/* Intel's own OpenCL, for its GPUs or for CPUs. */
+bool cla_facts_is_intel_runtime(const struct facts *facts);
+
 /* What a group wrote, another can be made to see within one launch: PTX says how from sm_70 on. OpenCL C 1.2 does not. */
 bool cla_facts_groups_meet(const struct facts *facts);
 

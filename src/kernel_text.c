@@ -3,6 +3,7 @@
 
 #include "platform.h"
 #include "problem.h"
+#include "quirks.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -29,8 +30,7 @@ void cla_kernel_defines(const struct facts *facts, const clattn_problem *problem
                  problem->head_dim_v);
     cla_text_add(out, "#define K_TYPE %d\n#define O_TYPE %d\n#define Q_TYPE %d\n", (int)problem->k.type, (int)problem->o.type,
                  (int)problem->q.type);
-    /* Mesa's llvmpipe makes the loads of both branches where a number of the call decides (seen with 26.2). */
-    if (strstr(facts->platform_name, "rusticl"))
+    if (cla_has_quirk(facts, QUIRK_LOADS_BOTH_WAYS))
         cla_text_add(out, "#define LOADS_EVERY_WAY\n");
     if (config->chunk)
         cla_text_add(out, "#define MERGE_COLUMNS %d\n#define MERGE_GROUP %d\n", config->merge_columns, config->merge_group);

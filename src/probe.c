@@ -134,8 +134,7 @@ clattn_status cla_probe(cl_device_id device, const char *overrides, struct facts
     if (facts->preferred_multiple == 0 && cla_facts_has_extension(facts, "cl_amd_device_attribute_query"))
         facts->preferred_multiple = read_number(device, DEVICE_WAVEFRONT_WIDTH_AMD);
     /* PoCL and Intel's runtime run on the host's own processor; remote CPU devices do not exist in these two. */
-    facts->host_cpu = facts->device_kind == DEVICE_CPU &&
-                      (cla_facts_is_pocl(facts) || strstr(facts->platform_name, "Intel(R) OpenCL") != NULL);
+    facts->host_cpu = facts->device_kind == DEVICE_CPU && (cla_facts_is_pocl(facts) || cla_facts_is_intel_runtime(facts));
     facts->x86_bf16 = facts->host_cpu && (cla_processor_features() & CLA_AVX512_BF16) != 0;
     facts->x86_amx = facts->host_cpu && (cla_processor_features() & CLA_AMX_BF16) != 0;
     TRY(cla_facts_override(facts, overrides, error));

@@ -2,6 +2,7 @@
 #include "binary.h"
 #include "context.h"
 #include "ptx.h"
+#include "quirks.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -24,8 +25,7 @@ void cla_program_options(const struct facts *facts, struct text *out)
 {
     const char *more = cla_environment("CLATTN_BUILD_OPTIONS");
     cla_text_append(out, "", 0);
-    /* Its optimiser gives wrong results on float4, float8 and float16 text (seen with 21.10). */
-    if (strstr(facts->platform_name, "Oclgrind"))
+    if (cla_has_quirk(facts, QUIRK_WRONG_VECTORS))
         cla_text_add(out, "-cl-opt-disable");
     /* Half as many threads, none of whose sums go to memory. */
     if (cla_facts_has_large_registers(facts))
@@ -289,7 +289,7 @@ void cla_program_save(clattn_context *context, cl_program program)
         entry->kept = true;
         /* PoCL compiles all kernels once more for a binary, as long as the first time, and one that is asked for behind the
          * first launch holds what that launch runs as well. */
-        now = !cla_facts_is_pocl(&context->facts);
+        now = !cla_has_quirk(&context->facts, QUIRK_COMPILES_AT_LAUNCH);
         entry->unsaved = !now;
         key = entry->cache_key;
     }

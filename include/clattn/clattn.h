@@ -525,6 +525,10 @@ CLATTN_API clattn_status clattn_plan_source(const clattn_plan *plan, char *text,
 CLATTN_API clattn_status clattn_device_facts(cl_device_id device, const char *overrides, char *text, size_t size,
                                              size_t *needed, clattn_error *error);
 
+/* What is odd about a device described by facts text, and what follows: entry `index` of a list from 0 on; NULL past the last,
+ * and for text that is no facts. It lives as long as the library. */
+CLATTN_API const char *clattn_device_quirk(const char *facts, size_t index);
+
 /* The name of engine number `index`, from 0 on in the order in which they are tried; NULL past the last. It lives as long as
  * the library. */
 CLATTN_API const char *clattn_engine_name(size_t index);

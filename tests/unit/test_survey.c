@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tools/program/survey.c and quirks.c: facts read back from their text, and which quirks belong to which device. */
+ * tools/program/survey.c and src/quirks.c: facts read back from their text, and which quirks belong to which device. */
+/* ctest: posix */
 #include "support.h"
 
+#include "files.h"
+#include "quirks.h"
 #include "survey.h"
 
 static const char pocl[] = "platform_name=Portable Computing Language\nplatform_version=OpenCL 3.0 PoCL 3.1+debian\n"
@@ -24,8 +27,8 @@ static void reads_facts(void **state)
 
 static bool has_quirk(const char *facts, const char *part)
 {
-    for (size_t i = 0; quirk_of(facts, i) != NULL; i++)
-        if (strstr(quirk_of(facts, i), part) != NULL)
+    for (size_t i = 0; clattn_device_quirk(facts, i) != NULL; i++)
+        if (strstr(clattn_device_quirk(facts, i), part) != NULL)
             return true;
     return false;
 }
@@ -44,11 +47,23 @@ static void tells_quirks_apart(void **state)
     assert_true(has_quirk("platform_name=Intel(R) OpenCL\ndevice_kind=cpu\nfma=1\n", "inline assembly"));
     assert_false(has_quirk("platform_name=Intel(R) OpenCL Graphics\ndevice_kind=gpu\nfma=1\n", "inline assembly"));
     assert_true(has_quirk("fma=1\nmax_work_group=1024\nmax_work_item_0=1\n", "first dimension"));
-    assert_null(quirk_of("fma=1\n", 0));
+    assert_null(clattn_device_quirk("fma=1\n", 0));
+}
+
+static void the_portability_page_lists_every_quirk(void **state)
+{
+    (void)state;
+    char *page = file_read(CLATTN_SOURCE_DIR "/docs/portability.md");
+    assert_non_null(page);
+    for (int i = 0; i < CLA_QUIRK_COUNT; i++) {
+        assert_contains(page, cla_quirk_text((enum cla_quirk)i));
+    }
+    free(page);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(reads_facts), cmocka_unit_test(tells_quirks_apart)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(reads_facts), cmocka_unit_test(tells_quirks_apart),
+                                       cmocka_unit_test(the_portability_page_lists_every_quirk)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

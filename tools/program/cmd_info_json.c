@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * `clattn info --json`. */
+#define CLATTN_EXPERIMENTAL
 #include "survey.h"
 
 #include <cjson/cJSON.h>
@@ -91,8 +92,8 @@ static void add_device(cJSON *devices, const struct survey *survey, const struct
     } else {
         cJSON_AddItemToObject(object, "facts", facts_object(device->facts));
         cJSON *list = cJSON_AddArrayToObject(object, "quirks");
-        for (size_t i = 0; quirk_of(device->facts, i) != NULL; i++)
-            cJSON_AddItemToArray(list, cJSON_CreateString(quirk_of(device->facts, i)));
+        for (size_t i = 0; clattn_device_quirk(device->facts, i) != NULL; i++)
+            cJSON_AddItemToArray(list, cJSON_CreateString(clattn_device_quirk(device->facts, i)));
     }
     if (device->answer.asked)
         add_answer(object, survey, &device->answer);

@@ -57,7 +57,4 @@ uint64_t fact_number(const char *facts, const char *name); /* 0 when it is absen
 void survey_print(const struct survey *survey);
 int survey_print_json(const struct survey *survey);
 
-/* Known oddities of an implementation: the n-th that holds for these facts, NULL behind the last. */
-const char *quirk_of(const char *facts, size_t n);
-
 #endif

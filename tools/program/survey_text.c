@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * `clattn info` for people: short enough to paste into a report, and nothing that a report needs left out. */
+#define CLATTN_EXPERIMENTAL
 #include "survey.h"
 
 #include <inttypes.h>
@@ -180,8 +181,8 @@ static void print_device(const struct survey *survey, const struct survey_device
         print_units(facts, &s);
         print_memory(facts, &s);
         print_row("extensions", or_absent(fact_of(facts, "extensions", extensions, sizeof extensions)));
-        for (size_t i = 0; quirk_of(facts, i) != NULL; i++)
-            print_row(i == 0 ? "known quirks" : "", quirk_of(facts, i));
+        for (size_t i = 0; clattn_device_quirk(facts, i) != NULL; i++)
+            print_row(i == 0 ? "known quirks" : "", clattn_device_quirk(facts, i));
     }
     if (device->answer.asked)
         print_answer(survey, &device->answer);

@@ -9,7 +9,10 @@ cd "$(dirname "$0")/../.."
 
 c_files()
 {
-    find include src cl tools tests examples \( -name '*.[ch]' -o -name '*.cl' \) -not -path '*/data/*' -print0 2>/dev/null
+    local room
+    for room in include src cl tools tests examples; do
+        [ ! -d $room ] || find $room \( -name '*.[ch]' -o -name '*.cl' \) -not -path '*/data/*' -print0
+    done
 }
 
 quick()

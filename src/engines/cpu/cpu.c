@@ -2,6 +2,7 @@
  * cpu: a lane is a query, a work-item a tile of whole vectors of them. For CPU devices, where local memory is plain memory and
  * work-items that share it only wait for each other. */
 #include "cpu.h"
+#include "../../quirks.h"
 
 #include <string.h>
 
@@ -11,8 +12,7 @@ bool cla_cpu_is_known(const struct facts *facts, char *why, size_t why_size)
 {
     if (facts->device_kind != DEVICE_CPU)
         return cla_decline(why, why_size, "for CPU devices only");
-    /* It gives wrong numbers for vectors in structures and arrays. */
-    if (strstr(facts->platform_name, "Oclgrind"))
+    if (cla_has_quirk(facts, QUIRK_WRONG_VECTORS))
         return cla_decline(why, why_size, "this simulator mistranslates vector code");
     return true;
 }
@@ -108,10 +108,7 @@ static int products(const struct config *config)
     return config->rows_per_item == 4 || (lanes == 8 && config->rows_per_item == 2) ? 6 : 8;
 }
 
-bool cla_cpu_has_prefetch(const struct facts *facts)
-{
-    return cla_facts_is_pocl(facts) || strstr(facts->platform_name, "Intel");
-}
+bool cla_cpu_has_prefetch(const struct facts *facts) { return cla_facts_is_pocl(facts) || cla_facts_is_intel_runtime(facts); }
 
 static void defines(const struct facts *facts, const clattn_problem *problem, const struct config *config, struct text *out)
 {

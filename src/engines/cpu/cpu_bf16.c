@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * cpu_bf16: bf16 on x86 processors with AVX512-BF16, through inline assembly in OpenCL C. */
 #include "cpu.h"
+#include "../../quirks.h"
 
 #include <string.h>
 
@@ -11,7 +12,7 @@ static bool serves(const struct facts *facts, const clattn_problem *problem, cha
     if (!facts->x86_bf16)
         return cla_decline(why, why_size, "needs a processor of this host with AVX512-BF16");
     /* Half an instruction a clock, where fp32 has two. */
-    if (strstr(facts->device_name, "Intel"))
+    if (cla_has_quirk(facts, QUIRK_SLOW_BF16_PAIRS))
         return cla_decline(why, why_size, "on Intel's processors its instruction is slower than two of fp32");
     if (problem->head_dim_qk % 2 != 0)
         return cla_decline(why, why_size, "needs an even head size");

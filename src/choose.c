@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "choose.h"
 
+#include "arithmetic.h"
 #include "problem.h"
 #include "workspace.h"
 
@@ -145,7 +146,7 @@ static int64_t chunk_of(const struct facts *facts, const clattn_problem *problem
  * many groups in turn would feel. And more than a few rows take one group longer than they take many, launch included. */
 static bool merges_inside(const struct facts *facts, const clattn_problem *problem, int chunk)
 {
-    const int64_t chunks = (problem->seq_kv + chunk - 1) / chunk;
+    const int64_t chunks = cla_divide_up(problem->seq_kv, chunk);
     const int64_t group = problem->heads_kv > 0 ? problem->heads_q / problem->heads_kv : 1;
     return cla_facts_groups_meet(facts) && problem->head_dim_v <= MERGE_MAX_DIM && problem->seq_q * group <= MERGE_MAX_ROWS &&
            problem->batch * problem->heads_kv <= MERGE_MAX_GROUPS / (chunks > 0 ? chunks : 1);
@@ -203,14 +204,14 @@ void cla_choose_split(const struct facts *facts, const clattn_problem *problem, 
         struct config *config = &candidates->list[i];
         if (config->engine->launches)
             continue;
-        config->chunk = (int)((chunk + config->block_n - 1) / config->block_n) * config->block_n;
+        config->chunk = (int)cla_round_up(chunk, config->block_n);
         config->head_dim_v = (int)problem->head_dim_v;
         /* On a CPU a work-item is a thread's turn: it does a row. */
         config->merge_group = facts->device_kind == DEVICE_CPU ? 1 : group_within(facts, 64);
         config->merge_columns = facts->device_kind == DEVICE_CPU ? config->head_dim_v : 1;
         config->merge_inside = config->engine->merges && merges_inside(facts, problem, config->chunk);
         if (config->merge_inside)
-            config->merge_columns = (config->head_dim_v + 31) / 32; /* 32 work-items share a row */
+            config->merge_columns = (int)cla_divide_up(config->head_dim_v, 32); /* 32 work-items share a row */
         /* Partial results that no buffer can hold: then one team does all keys, slower and right. */
         if (facts->max_alloc && cla_workspace_bytes(problem, config) > facts->max_alloc) {
             config->chunk = 0;

@@ -17,7 +17,7 @@ static clattn_status prepare_slices(clattn_plan *plan, double asked, clattn_erro
     if (plan->max_launch_ms == 0.0)
         return CLATTN_SUCCESS;
     TRY(cla_find_rate(plan->context, &plan->problem, plan->config.engine, &plan->rate, error));
-    cla_text_add(&plan->description, "launches: cut into slices of about %d ms\n", (int)plan->max_launch_ms);
+    cla_text_add(&plan->description, "launches: cut into slices of about %.0f ms\n", plan->max_launch_ms);
     return CLATTN_SUCCESS;
 }
 

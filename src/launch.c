@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "launch.h"
 
+#include "arithmetic.h"
 #include "engine.h"
 #include "problem.h"
 #include "workspace.h"
@@ -130,10 +131,9 @@ void cla_launch_args(const clattn_problem *p, const struct config *config, const
     args->seq_kv = (int32_t)call->seq_kv;
     args->group = p->heads_kv > 0 && p->heads_q > 0 ? (int32_t)(p->heads_q / p->heads_kv) : 1;
     args->pack = choose_pack(config, call->seq_q, args->group);
-    args->q_blocks = (int32_t)((call->seq_q * args->pack + config->block_m - 1) / config->block_m);
+    args->q_blocks = (int32_t)cla_divide_up(call->seq_q * args->pack, config->block_m);
     args->chunk = config->chunk;
-    args->chunks =
-        config->chunk && call->seq_kv > config->chunk ? (int32_t)((call->seq_kv + config->chunk - 1) / config->chunk) : 1;
+    args->chunks = config->chunk && call->seq_kv > config->chunk ? (int32_t)cla_divide_up(call->seq_kv, config->chunk) : 1;
     set_classes(p, config, call, args);
     args->has_lse = p->lse.present;
     args->scores_kind = (int32_t)p->scores.kind;
@@ -155,8 +155,6 @@ struct launch cla_classify_launch(const struct config *config, const struct laun
     return classify;
 }
 
-static size_t divide_up(size_t a, size_t b) { return (a + b - 1) / b; }
-
 size_t cla_launch_list(const struct config *config, const struct launch_args *args, struct launch *list)
 {
     if (config->engine->launches)
@@ -166,14 +164,14 @@ size_t cla_launch_list(const struct config *config, const struct launch_args *ar
     size_t count = 0;
     if (config->classify_group)
         list[count++] = cla_classify_launch(config, args);
-    const struct launch attention = {"attention", divide_up(teams, (size_t)(config->work_group / config->team)),
+    const struct launch attention = {"attention", (size_t)cla_divide_up((int64_t)teams, config->work_group / config->team),
                                      (size_t)config->work_group};
     list[count++] = attention;
     if (config->chunk && !config->merge_inside) {
         const struct launch merge = {
             "merge",
-            divide_up(heads * (size_t)args->seq_q * (size_t)(config->head_dim_v / config->merge_columns),
-                      (size_t)config->merge_group),
+            (size_t)cla_divide_up((int64_t)(heads * (size_t)args->seq_q) * (config->head_dim_v / config->merge_columns),
+                                  config->merge_group),
             (size_t)config->merge_group};
         list[count++] = merge;
     }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "problem.h"
 
+#include "arithmetic.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -24,22 +26,12 @@ void clattn_problem_init_sized(clattn_problem *problem, size_t size)
 /* A batch dimension that packed tensors do not have. */
 static bool is_packed(const clattn_problem *p) { return p->packed.starts != CLATTN_NO_INTEGERS; }
 
-/* a * b, held at +-2^62 so that sums of four of them cannot wrap. */
-static int64_t times(int64_t a, int64_t b)
-{
-    const int64_t limit = (int64_t)1 << 60;
-    if (a == 0 || b == 0)
-        return 0;
-    const double product = (double)a * (double)b;
-    return product > (double)limit ? limit : product < -(double)limit ? -limit : a * b;
-}
-
 static void lay_out(clattn_tensor *tensor, clattn_layout layout, int64_t batch, int64_t heads, int64_t seq, int64_t dim)
 {
     tensor->stride_dim = 1;
-    tensor->stride_seq = layout == CLATTN_BHSD ? dim : times(layout == CLATTN_BSHD ? heads : times(batch, heads), dim);
-    tensor->stride_head = layout == CLATTN_BHSD ? times(seq, dim) : dim;
-    tensor->stride_batch = times(layout == CLATTN_SBHD ? heads : times(heads, seq), dim);
+    tensor->stride_seq = layout == CLATTN_BHSD ? dim : cla_times(layout == CLATTN_BSHD ? heads : cla_times(batch, heads), dim);
+    tensor->stride_head = layout == CLATTN_BHSD ? cla_times(seq, dim) : dim;
+    tensor->stride_batch = cla_times(layout == CLATTN_SBHD ? heads : cla_times(heads, seq), dim);
 }
 
 int64_t cla_score_heads(const clattn_problem *p)
@@ -62,12 +54,13 @@ void clattn_problem_set_layout(clattn_problem *p, clattn_layout layout)
     lay_out(&p->o, layout, batch, p->heads_q, seq_q, p->head_dim_v);
     p->lse.stride_seq = 1;
     p->lse.stride_head = seq_q;
-    p->lse.stride_batch = times(p->heads_q, seq_q);
+    p->lse.stride_batch = cla_times(p->heads_q, seq_q);
     /* Scores are numbered within each sequence, packed or not. */
     p->scores.stride_seq_kv = 1;
     p->scores.stride_seq_q = p->seq_kv;
-    p->scores.stride_head = times(p->seq_q, p->seq_kv);
-    p->scores.stride_batch = times(times(p->struct_size >= sizeof *p ? cla_score_heads(p) : p->heads_q, p->seq_q), p->seq_kv);
+    p->scores.stride_head = cla_times(p->seq_q, p->seq_kv);
+    p->scores.stride_batch =
+        cla_times(cla_times(p->struct_size >= sizeof *p ? cla_score_heads(p) : p->heads_q, p->seq_q), p->seq_kv);
 }
 
 const char *cla_type_name(clattn_type type)
@@ -88,7 +81,7 @@ bool cla_tensor_extent(const int64_t sizes[4], const int64_t strides[4], int64_t
     for (int i = 0; i < 4; i++) {
         if (sizes[i] == 0)
             return false;
-        const int64_t reach = times(sizes[i] - 1, strides[i]);
+        const int64_t reach = cla_times(sizes[i] - 1, strides[i]);
         *(reach < 0 ? lowest : highest) += reach;
     }
     return true;
@@ -123,7 +116,7 @@ clattn_status cla_check_output_stride(const char *field, int64_t size, int64_t s
 
 clattn_status cla_check_rows(const char *field, int64_t batch, int64_t heads, int64_t seq_q, clattn_error *error)
 {
-    if (times(times(batch, heads), seq_q) > CLA_MAX_ROWS)
+    if (cla_times(cla_times(batch, heads), seq_q) > CLA_MAX_ROWS)
         return cla_fail(error, CLATTN_INVALID_ARGUMENT, field,
                         "%s: batch (%" PRId64 ") x heads (%" PRId64 ") x seq_q (%" PRId64
                         ") is more than 2^50 rows; ask for less at once",

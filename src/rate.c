@@ -8,13 +8,14 @@
 #include <stdlib.h>
 
 /* A head for each compute unit and a few tiles each: enough to fill a device, little enough to be no delay. */
-enum { TRIAL_QUERIES = 128, TRIAL_KEYS = 256, TRIAL_RUNS = 3 };
+enum { TRIAL_QUERIES = 128, TRIAL_KEYS = 256, TRIAL_RUNS = 3, TRIAL_MAX_HEADS = 4096 };
 
 static void make_trial(const clattn_context *context, const clattn_problem *given, int64_t queries, clattn_problem *trial)
 {
+    const uint64_t units = context->facts.compute_units;
     clattn_problem_init(trial);
     trial->batch = 1;
-    trial->heads_q = trial->heads_kv = context->facts.compute_units ? (int64_t)context->facts.compute_units : 1;
+    trial->heads_q = trial->heads_kv = units > TRIAL_MAX_HEADS ? TRIAL_MAX_HEADS : units > 0 ? (int64_t)units : 1;
     trial->seq_q = queries;
     trial->seq_kv = TRIAL_KEYS;
     trial->head_dim_qk = given->head_dim_qk;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The SHAPE text: a problem as one line that tools, tests and tuning tables share. docs/semantics.md has the grammar. */
+#include "arithmetic.h"
 #include "problem.h"
 #include "text.h"
 
@@ -294,7 +295,7 @@ static void lay_out_dims(const clattn_problem *p, const char *dims, int64_t *bat
     for (int i = 0; i < 4; i++) {
         const bool has = strchr(dims, "kqhb"[i]) != NULL;
         *strides[i] = has ? step : 0;
-        step *= has ? sizes[i] : 1;
+        step = has ? cla_times(step, sizes[i]) : step;
     }
 }
 
@@ -305,8 +306,8 @@ static void complete(struct shape *s)
     p->heads_kv = s->has_hkv ? p->heads_kv : p->heads_q;
     p->seq_kv = s->has_k ? p->seq_kv : p->seq_q;
     p->head_dim_v = s->has_dv ? p->head_dim_v : p->head_dim_qk;
-    p->packed.total_q = p->packed.starts ? p->batch * p->seq_q : 0;
-    p->packed.total_kv = p->packed.starts ? p->batch * p->seq_kv : 0;
+    p->packed.total_q = p->packed.starts ? cla_times(p->batch, p->seq_q) : 0;
+    p->packed.total_kv = p->packed.starts ? cla_times(p->batch, p->seq_kv) : 0;
     clattn_problem_set_layout(p, CLATTN_BHSD);
     if (p->mask.present)
         lay_out_dims(p, s->mask_dims, &p->mask.stride_batch, &p->mask.stride_head, &p->mask.stride_seq_q,

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "workspace.h"
 
-/* a * b, or SIZE_MAX. */
-static size_t times(size_t a, int64_t b) { return b == 0 ? 0 : a > SIZE_MAX / (size_t)b ? SIZE_MAX : a * (size_t)b; }
-
-static int64_t blocks(int64_t length, int block) { return (length + block - 1) / block; }
+#include "arithmetic.h"
 
 /* A multiple of 64. */
 static size_t partial_bytes(const clattn_problem *p, const struct config *config)
@@ -12,9 +9,9 @@ static size_t partial_bytes(const clattn_problem *p, const struct config *config
     if (!config->chunk)
         return 0;
     /* One chunk is written even where there is no key. */
-    const int64_t chunks = p->seq_kv > 0 ? blocks(p->seq_kv, config->chunk) : 1;
-    const size_t rows = times(times(times(sizeof(float), p->batch), p->heads_q), p->seq_q);
-    const size_t bytes = times(times(rows, chunks), p->head_dim_v + 1 + (config->merge_inside ? 2 : 0));
+    const int64_t chunks = p->seq_kv > 0 ? cla_divide_up(p->seq_kv, config->chunk) : 1;
+    const size_t rows = cla_bytes_times(cla_bytes_times(cla_bytes_times(sizeof(float), p->batch), p->heads_q), p->seq_q);
+    const size_t bytes = cla_bytes_times(cla_bytes_times(rows, chunks), p->head_dim_v + 1 + (config->merge_inside ? 2 : 0));
     return bytes > SIZE_MAX - 63 ? SIZE_MAX : (bytes + 63) / 64 * 64;
 }
 
@@ -28,11 +25,12 @@ struct class_table cla_class_table(const clattn_problem *p, const struct config 
 {
     const bool by_head = (p->mask.present && p->mask.stride_head != 0) || (p->bias.present && p->bias.stride_head != 0);
     const bool by_batch = (p->mask.present && p->mask.stride_batch != 0) || (p->bias.present && p->bias.stride_batch != 0);
-    struct class_table table = {.q_blocks = blocks(seq_q, config->block_m), .key_blocks = blocks(seq_kv, config->block_n)};
+    struct class_table table = {.q_blocks = cla_divide_up(seq_q, config->block_m),
+                                .key_blocks = cla_divide_up(seq_kv, config->block_n)};
     const int64_t tiles = table.q_blocks * table.key_blocks, heads = by_head ? p->heads_q : 1;
     table.stride_head = by_head ? tiles : 0;
-    table.stride_batch = by_batch ? (int64_t)times((size_t)tiles, heads) : 0;
-    table.bytes = times(times((size_t)tiles, heads), by_batch ? batch : 1);
+    table.stride_batch = by_batch ? (int64_t)cla_bytes_times((size_t)tiles, heads) : 0;
+    table.bytes = cla_bytes_times(cla_bytes_times((size_t)tiles, heads), by_batch ? batch : 1);
     return table;
 }
 
@@ -42,5 +40,5 @@ size_t cla_workspace_bytes(const clattn_problem *p, const struct config *config)
     if (!config->classify_group)
         return before;
     const size_t classes = cla_class_table(p, config, p->batch, p->seq_q, p->seq_kv).bytes;
-    return classes > SIZE_MAX - before ? SIZE_MAX : before + classes;
+    return cla_bytes_plus(before, classes);
 }

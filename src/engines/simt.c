@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * simt: K and V stream through local memory, products are register micro-tiles; few rows take them from memory straight to
  * registers. For GPUs, and for anything with real work-groups. */
+#include "../arithmetic.h"
 #include "../engine.h"
 #include "../problem.h"
 
@@ -54,7 +55,7 @@ static const struct residence residences[] = {
     {0, 2, 32}, {0, 2, 16}, {0, 1, 64}, {0, 1, 32}, {0, 1, 16}, {0, 1, 8},
 };
 
-static int round_up(int64_t x, int to) { return (int)((x + to - 1) / to * to); }
+static int round_up(int64_t x, int to) { return (int)cla_round_up(x, to); }
 
 /* Output columns that a work-item loads at once: the widest that wastes least of head_dim_v. */
 static int v_vector(const clattn_problem *problem, const struct config *config)
@@ -288,8 +289,8 @@ static int rank(const struct facts *facts, const clattn_problem *problem, const 
     /* Few rows read all keys for little work; few keys mean many rounds. */
     const bool small = config->block_m * config->block_n < 1024;
     /* Tall tiles that leave half of the device without one, or half of whose rows are not there. */
-    const int64_t tiles = problem->batch * problem->heads_q * ((problem->seq_q + config->block_m - 1) / config->block_m);
-    const bool starves = config->block_m > 128 && tiles * 2 <= (int64_t)facts->compute_units;
+    const int64_t tiles = cla_times(problem->batch * problem->heads_q, cla_divide_up(problem->seq_q, config->block_m));
+    const bool starves = config->block_m > 128 && (uint64_t)tiles * 2 <= facts->compute_units;
     const bool empty = config->block_m >= 2 * rows_of_group(problem);
     const bool waits = config->slots == 1 && copies_by_itself(facts);
     const bool wastes = problem->causal && config->block_m < config->block_n;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * unfused: scores to memory, softmax of their rows, weights times V. Chosen on request only: it is the yardstick of the bench,
  * a second witness in tests, and the one engine that can hand out scores and weights, also beside the O of another. */
+#include "../arithmetic.h"
 #include "../engine.h"
 #include "../problem.h"
 
@@ -31,11 +32,8 @@ static size_t workspace(const clattn_problem *problem, const struct config *conf
     size_t bytes = sizeof(float);
     if (config->scores_only && problem->scores.kind != CLATTN_SCORES_SOFTMAX)
         return 0;
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        if (sizes[i] == 0)
-            return 0;
-        bytes = bytes > SIZE_MAX / (size_t)sizes[i] ? SIZE_MAX : bytes * (size_t)sizes[i];
-    }
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        bytes = cla_bytes_times(bytes, sizes[i]);
     return bytes;
 }
 
@@ -108,7 +106,7 @@ static void defines(const struct facts *facts, const clattn_problem *problem, co
     cla_text_add(out, "#define SOFTMAX_ROWS %d\n", softmax_rows(config));
 }
 
-static size_t blocks(int32_t length, int block) { return ((size_t)length + (size_t)block - 1) / (size_t)block; }
+static size_t blocks(int32_t length, int block) { return (size_t)cla_divide_up(length, block); }
 
 static size_t launches(const struct config *config, const struct launch_args *args, struct launch list[CLA_MAX_LAUNCHES])
 {

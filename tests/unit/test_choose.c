@@ -249,6 +249,34 @@ static void case_R078_small_devices(void **state)
     }
 }
 
+/* However many compute units a device claims: more of them never lead to larger tiles, and no engine is lost. */
+static void absurd_numbers_of_compute_units_do_not_wrap(void **state)
+{
+    (void)state;
+    static const char *const counts[] = {"compute_units=4611686018427387904", "compute_units=9223372036854775808",
+                                         "compute_units=16000000000000000000"};
+    const clattn_problem problem = shape_of("hq8 q512 d64");
+    for (size_t i = 0; i < devices.count; i++) {
+        struct facts facts;
+        struct candidates usual, absurd;
+        device_facts_read(devices.list[i], &facts);
+        assert_ok(cla_facts_override(&facts, "compute_units=1000000000", &error), &error);
+        assert_ok(cla_choose(&facts, &problem, NULL, NULL, &usual, &error), &error);
+        for (size_t j = 0; j < COUNT_OF(counts); j++) {
+            assert_ok(cla_facts_override(&facts, counts[j], &error), &error);
+            assert_ok(cla_choose(&facts, &problem, NULL, NULL, &absurd, &error), &error);
+            assert_int_equal(absurd.count, usual.count);
+            for (size_t n = 0; n < usual.count; n++) {
+                assert_ptr_equal(absurd.list[n].engine, usual.list[n].engine);
+                assert_int_equal(absurd.list[n].block_m, usual.list[n].block_m);
+                assert_true((absurd.list[n].resident > 0) == (usual.list[n].resident > 0));
+            }
+            cla_text_free(&absurd.declined);
+        }
+        cla_text_free(&usual.declined);
+    }
+}
+
 static void the_general_rule_refuses(void **state)
 {
     (void)state;
@@ -480,6 +508,7 @@ int main(void)
         cmocka_unit_test(causal_ranks_tall_tiles_first),
         cmocka_unit_test(case_R078_small_devices),
         cmocka_unit_test(the_general_rule_refuses),
+        cmocka_unit_test(absurd_numbers_of_compute_units_do_not_wrap),
         cmocka_unit_test(what_the_caller_forces_and_avoids),
         cmocka_unit_test(nobody_serves_with_every_reason),
         cmocka_unit_test(scores_come_from_the_unfused_engine),

@@ -139,6 +139,18 @@ static void huge_numbers_do_no_harm(void **state)
     }
 }
 
+/* 64 heads of 2^58 elements are 2^64, which wraps to 0: a mask that all batch entries share. */
+static void strides_too_long_for_a_number_never_become_broadcast(void **state)
+{
+    (void)state;
+    assert_ok(clattn_problem_parse("b2 hq64 q536870912 k536870912 d8 mask=bhqk bias=bhqk", &problem, &error), &error);
+    assert_true(problem.mask.stride_batch == (int64_t)1 << 60);
+    assert_true(problem.bias.stride_batch == (int64_t)1 << 60);
+    assert_true(problem.mask.stride_head == (int64_t)1 << 58);
+    assert_ok(clattn_problem_parse("b4611686018427387904 q4 d8 packed", &problem, &error), &error);
+    assert_true(problem.packed.total_q == (int64_t)1 << 60);
+}
+
 static void print_and_parse_again(const clattn_problem *given)
 {
     char text[512], again[512];
@@ -219,10 +231,15 @@ static void printing_obeys_the_size(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(the_example_of_the_header, clear), cmocka_unit_test_setup(what_is_missing_has_a_default, clear),
-        cmocka_unit_test_setup(types_one_by_one, clear),          cmocka_unit_test_setup(options, clear),
-        cmocka_unit_test_setup(wrong_words_are_named, clear),     cmocka_unit_test_setup(what_cannot_be_missing, clear),
-        cmocka_unit_test_setup(huge_numbers_do_no_harm, clear),   cmocka_unit_test_setup(random_problems_read_back, clear),
+        cmocka_unit_test_setup(the_example_of_the_header, clear),
+        cmocka_unit_test_setup(what_is_missing_has_a_default, clear),
+        cmocka_unit_test_setup(types_one_by_one, clear),
+        cmocka_unit_test_setup(options, clear),
+        cmocka_unit_test_setup(wrong_words_are_named, clear),
+        cmocka_unit_test_setup(what_cannot_be_missing, clear),
+        cmocka_unit_test_setup(huge_numbers_do_no_harm, clear),
+        cmocka_unit_test_setup(random_problems_read_back, clear),
+        cmocka_unit_test_setup(strides_too_long_for_a_number_never_become_broadcast, clear),
         cmocka_unit_test_setup(printing_obeys_the_size, clear),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

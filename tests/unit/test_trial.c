@@ -215,6 +215,22 @@ static void test_layouts_are_injective(void **state)
     }
 }
 
+/* A buffer of such a size must not come out small because its size wrapped. */
+static void test_tensors_past_all_memory_are_refused(void **state)
+{
+    (void)state;
+    static const int64_t strides[] = {INT64_MAX, INT64_MIN, (int64_t)1 << 62, ((int64_t)1 << 61) + 1, -((int64_t)1 << 60)};
+    for (size_t i = 0; i < COUNT_OF(strides); i++) {
+        struct trial_data data;
+        struct trial trial = parse("b5 q3 k5 d4");
+        trial.problem.q.stride_batch = strides[i];
+        assert_false(trial_data_create(&data, &trial));
+        trial = parse("b5 q3 k5 d4 bias=bqk");
+        trial.problem.bias.stride_batch = strides[i];
+        assert_false(trial_data_create(&data, &trial));
+    }
+}
+
 /* What makes the tests see a forgotten rescale: most rows' best key so far lies in the last block so far. */
 static void test_scores_rise(void **state)
 {
@@ -245,9 +261,13 @@ static void test_scores_rise(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_right_answer_passes), cmocka_unit_test(test_every_defect_turns_red),
-        cmocka_unit_test(test_text_round_trip),         cmocka_unit_test(test_wrong_words_are_named),
-        cmocka_unit_test(test_layouts_are_injective),   cmocka_unit_test(test_scores_rise),
+        cmocka_unit_test(test_the_right_answer_passes),
+        cmocka_unit_test(test_every_defect_turns_red),
+        cmocka_unit_test(test_text_round_trip),
+        cmocka_unit_test(test_wrong_words_are_named),
+        cmocka_unit_test(test_layouts_are_injective),
+        cmocka_unit_test(test_tensors_past_all_memory_are_refused),
+        cmocka_unit_test(test_scores_rise),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

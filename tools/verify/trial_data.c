@@ -37,14 +37,22 @@ const struct trial_tensor *trial_tensor_at(const struct trial_data *data, int in
 
 const char *trial_buffer_name(int index) { return buffers[index].name; }
 
-/* Elements below and above (0, 0, 0, 0). False: the tensor has no element. */
+/* More elements than any memory holds; a few times as many bytes still fit a size_t. */
+#define MAX_REACH ((int64_t)1 << 55)
+
+static bool is_empty(const struct trial_tensor *t)
+{
+    return t->size[0] == 0 || t->size[1] == 0 || t->size[2] == 0 || t->size[3] == 0;
+}
+
+/* Elements below and above (0, 0, 0, 0) of a tensor that has one. False: no memory holds them. */
 static bool reach(const struct trial_tensor *t, int64_t *below, int64_t *above)
 {
     *below = *above = 0;
     for (int i = 0; i < 4; i++) {
-        const int64_t far = (t->size[i] - 1) * t->stride[i];
-        if (t->size[i] == 0)
+        if (fabs((double)(t->size[i] - 1) * (double)t->stride[i]) > (double)MAX_REACH)
             return false;
+        const int64_t far = (t->size[i] - 1) * t->stride[i];
         *(far < 0 ? below : above) += far < 0 ? -far : far;
     }
     return true;
@@ -77,8 +85,10 @@ static bool allocate(struct trial_tensor *t, const struct trial *trial, int inde
     int64_t below, above;
     t->count = 0;
     t->data = NULL;
-    if (!reach(t, &below, &above))
+    if (is_empty(t))
         return true;
+    if (!reach(t, &below, &above))
+        return false;
     t->origin = (below + GUARD + border - 1) / border * border + shift_of(trial, (uint64_t)index + 1);
     t->count = t->origin + above + 1 + GUARD;
     t->data = malloc((size_t)t->count * trial_item_size(t));

@@ -4,6 +4,8 @@
 #include "cpu.h"
 #include "../../quirks.h"
 
+#include "../../arithmetic.h"
+
 #include <string.h>
 
 enum { MAX_HEAD_DIM = 1024 };
@@ -34,10 +36,10 @@ int cla_cpu_vectors(const struct facts *facts, const clattn_problem *problem, in
     int count = most;
     for (; count > least; count /= 2) {
         const int64_t rows = (int64_t)cla_cpu_lanes(facts) * count;
-        const int64_t tiles = problem->seq_q < rows ? problem->heads_kv * ((problem->seq_q * group + rows - 1) / rows)
-                                                    : problem->heads_q * ((problem->seq_q + rows - 1) / rows);
+        const int64_t tiles = problem->seq_q < rows ? problem->heads_kv * cla_divide_up(problem->seq_q * group, rows)
+                                                    : problem->heads_q * cla_divide_up(problem->seq_q, rows);
         const bool half_empty = problem->seq_q * group <= rows / 2;
-        if (!half_empty && problem->batch * tiles >= 4 * (int64_t)facts->compute_units)
+        if (!half_empty && (uint64_t)cla_times(problem->batch, tiles) / 4 >= facts->compute_units)
             break;
     }
     return count;

@@ -2,6 +2,7 @@
  * nv_mma: tensor cores of NVIDIA GPUs from sm_80 on. */
 #include "nv_mma.h"
 
+#include "../../arithmetic.h"
 #include "../../problem.h"
 
 #include <inttypes.h>
@@ -13,7 +14,7 @@ static const struct nv_tile tiles[] = {
     {4, 1, 1, 64, 2}, {4, 1, 1, 64, 1}, {4, 1, 1, 32, 1},  {4, 1, 1, 16, 1}, {2, 1, 1, 16, 1},
 };
 
-static int padded(int64_t head_dim) { return (int)((head_dim + 15) / 16 * 16); }
+static int padded(int64_t head_dim) { return (int)cla_round_up(head_dim, 16); }
 
 static int row_warps(const struct nv_tile *s) { return s->warps / s->key_warps; }
 static int rows_of_tile(const struct nv_tile *s) { return 16 * row_warps(s) * s->m_tiles; }

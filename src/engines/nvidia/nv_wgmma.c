@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * nv_wgmma: Hopper's warp-group products, fed by the Tensor Memory Accelerator. */
+#include "../../arithmetic.h"
 #include "../../engine.h"
 #include "../../problem.h"
 
@@ -34,8 +35,8 @@ enum {
     MERGED_TURNS = 2,      /* the last heads, on which the balance hangs, take a longer turn */
 };
 
-static int padded(int64_t head_dim) { return (int)((head_dim + 15) / 16 * 16); }
-static int panels(int64_t head_dim) { return (int)((head_dim + 63) / 64); }
+static int padded(int64_t head_dim) { return (int)cla_round_up(head_dim, 16); }
+static int panels(int64_t head_dim) { return (int)cla_divide_up(head_dim, 64); }
 
 /* Bytes of an element of the bias, 0 where there is none. */
 static int bias_width(const clattn_problem *problem)
@@ -131,7 +132,9 @@ static size_t configs(const struct facts *facts, const clattn_problem *problem, 
                                       .kv_slots = s->slots,
                                       .hides_by_bits = hides_by_bits(problem, s),
                                       .spread = SPREAD,
-                                      .resident = facts->compute_units > 0 ? (int)facts->compute_units : 1};
+                                      .resident = facts->compute_units > INT32_MAX ? INT32_MAX
+                                                  : facts->compute_units > 0       ? (int)facts->compute_units
+                                                                                   : 1};
         if (suits(problem, s) && registers(problem, s) <= max_registers(problem, s) &&
             config.local_bytes <= facts->local_mem_static)
             list[count++] = config;

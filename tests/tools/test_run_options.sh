@@ -117,6 +117,33 @@ expect 2 "--cu-k: its shape (2,)" run --q q4.npy --k k4.npy --v v0123.npy --cu-q
 npy cu.npy '<i4' '(3,)' '\000\000\000\000\003\000\000\000\001\000\000\000'
 expect 2 "--cu-q: its number 2 is 1, less than 3 before it" run --q q4.npy --k k4.npy --v v0123.npy --cu-q cu.npy --cu-k cu.npy
 
+# sizes_of_a_shape_are_refused_before_memory_is_taken_for_them: a 0 in a shape lets the others be anything, in a file of 200 bytes.
+for heads in 2147483648 4611686018427387904 9223372036854775807; do
+    npy zq.npy '<f4' "(1, $heads, 0, 16)" ''
+    npy zk.npy '<f4' '(1, 1, 0, 16)' ''
+    expect 2 "problem.heads_q" run --q zq.npy --k zk.npy --v zk.npy --alibi auto --lse l.npy --scores raw p.npy --check
+done
+npy zq.npy '<f4' '(9223372036854775807, 9223372036854775807, 0, 16)' ''
+npy zk.npy '<f4' '(9223372036854775807, 1, 0, 16)' ''
+expect 2 "problem.batch" run --q zq.npy --k zk.npy --v zk.npy --alibi auto
+# slopes_of_no_rows_take_no_memory
+npy zq.npy '<f4' '(1, 1073741823, 0, 1)' ''
+expect 0 "check      right" sh -c 'ulimit -v 3000000; exec "$0" "$@"' "$clattn" run --engine reference --out o.npy --q zq.npy \
+    --k k.npy --v v.npy --alibi auto --check
+# a_mask_of_nothing_may_have_any_sizes_next_to_its_0
+npy zq.npy '<f4' '(0, 1, 536870911, 16)' ''
+npy zm.npy '|b1' '(0, 1, 536870911, 536870911)' ''
+expect 0 "check      right" run --q zq.npy --k zq.npy --v zq.npy --mask zm.npy --check
+# starts_of_packed_sequences_lie_among_the_rows: from INT64_MIN to INT64_MAX, past the end, before the beginning.
+q=q4.npy
+npy cu.npy '<i8' '(2,)' '\000\000\000\000\000\000\000\200\377\377\377\377\377\377\377\177'
+expect 2 "--cu-q: its number 0 is -9223372036854775808: starts of packed sequences lie in 0 ... 4" \
+    run --q $q --k k4.npy --v v0123.npy --cu-q cu.npy --cu-k cu.npy --check
+npy cu.npy '<i4' '(2,)' '\000\000\000\200\377\377\377\177'
+expect 2 "--cu-q: its number 0 is -2147483648" run --q $q --k k4.npy --v v0123.npy --cu-q cu.npy --cu-k cu.npy --check
+npy cu.npy '<i4' '(2,)' '\000\000\000\000\005\000\000\000'
+expect 2 "--cu-q: its number 1 is 5" run --q $q --k k4.npy --v v0123.npy --cu-q cu.npy --cu-k cu.npy --check
+
 # The weights as a second output.
 expect 0 "" "$clattn" run --engine unfused --out o.npy $io --scores softmax p.npy --check
 equals "0.5 0.5" "$(floats p.npy 2)"

@@ -108,6 +108,23 @@ static size_t item_bytes(const clattn_problem *p, enum runner_tensor tensor)
     return tensor <= RUN_O ? storage_size(typed[tensor]->type) : sizeof(float);
 }
 
+/* Bytes of a tensor. False: more than size_t counts. */
+static bool bytes_of(const clattn_problem *p, enum runner_tensor tensor, size_t *bytes)
+{
+    int64_t sizes[4];
+    bool fits = true;
+    sizes_of(p, tensor, sizes);
+    *bytes = item_bytes(p, tensor);
+    for (int i = 0; i < 4; i++)
+        if (sizes[i] == 0)
+            *bytes = 0;
+    for (int i = 0; i < 4 && *bytes != 0 && fits; i++) {
+        fits = (uint64_t)sizes[i] <= SIZE_MAX / *bytes;
+        *bytes *= (size_t)sizes[i];
+    }
+    return fits;
+}
+
 /* Allocation of `bytes`; 0 gives no buffer, which the library takes for a tensor without an element. */
 static int allocate(struct runner *runner, const char *what, size_t bytes, cl_mem *buffer, clattn_buffer *argument)
 {
@@ -129,10 +146,9 @@ static int make_buffers(struct runner *runner)
     clattn_buffer *const arguments[] = {&runner->call.q, &runner->call.k,   &runner->call.v,
                                         &runner->call.o, &runner->call.lse, &runner->call.scores};
     for (int t = 0; t < RUN_TENSORS; t++) {
-        int64_t sizes[4];
-        sizes_of(&runner->problem, (enum runner_tensor)t, sizes);
-        runner->bytes[t] =
-            (size_t)(sizes[0] * sizes[1] * sizes[2] * sizes[3]) * item_bytes(&runner->problem, (enum runner_tensor)t);
+        if (!bytes_of(&runner->problem, (enum runner_tensor)t, &runner->bytes[t]))
+            return cli_fail(runner->session->command, CLI_USAGE, names[t],
+                            "is larger than memory can be; try a smaller problem");
         const int code = allocate(runner, names[t], runner->bytes[t], &runner->buffers[t], arguments[t]);
         if (code != CLI_OK)
             return code;

@@ -152,18 +152,29 @@ static int set_layout(struct job *job)
     return CLI_OK;
 }
 
+/* Sizes come from a file and may be anything: nothing is computed from them before the library has accepted them. */
+static int accept_problem(struct job *job)
+{
+    clattn_error error;
+    clattn_error_init(&error);
+    clattn_problem_set_layout(&job->problem, job->layout);
+    return session_problem_is_valid(&job->problem, &error) ? CLI_OK : cli_fail_library("run", &error);
+}
+
 static int make_problem(struct job *job)
 {
+    const struct run_options *o = &job->request->options;
     clattn_problem_init(&job->problem);
+    job->problem.scale = (float)job->request->scale;
+    job->problem.lse.present = job->request->lse != NULL;
     int code = set_layout(job);
     code = code != CLI_OK ? code : set_sizes(job);
     code = code != CLI_OK ? code : set_types(job);
-    code = code != CLI_OK ? code : run_options_set(&job->request->options, &job->problem);
-    code = code != CLI_OK ? code : run_options_read(&job->request->options, &job->problem, &job->options);
-    job->problem.scale = (float)job->request->scale;
-    job->problem.lse.present = job->request->lse != NULL;
-    clattn_problem_set_layout(&job->problem, job->layout);
-    return code;
+    code = code != CLI_OK ? code : run_options_set(o, &job->problem);
+    code = code != CLI_OK ? code : accept_problem(job);
+    code = code != CLI_OK ? code : run_options_starts(o, &job->problem, &job->options);
+    code = code != CLI_OK ? code : accept_problem(job);
+    return code != CLI_OK ? code : run_options_read(o, &job->problem, &job->options);
 }
 
 /* ------------------------------------------------------------------------------------------------------------- the work */

@@ -120,8 +120,8 @@ static int shape_mask(const char *option, const clattn_problem *p, const struct 
         if (size != sizes[axis] && size != 1 && (axis < 3 || size > sizes[3]))
             return wrong_shape(option, array, wanted);
         t->size[axis] = size;
-        t->stride[axis] = size == 1 ? 0 : step;
-        step *= size;
+        t->stride[axis] = size == 1 || array->count == 0 ? 0 : step;
+        step = array->count == 0 ? 0 : step * size; /* sizes next to a 0 may be anything: their product need not fit */
     }
     *columns = t->size[3] == 1 ? -1 : t->size[3];
     return CLI_OK;
@@ -185,12 +185,13 @@ static int read_bias(const struct run_options *o, clattn_problem *p, struct tria
 
 static int automatic_slopes(clattn_problem *p, struct trial_tensor *t)
 {
+    const bool is_empty = p->batch == 0 || p->seq_q == 0; /* no row asks for its slope, however many heads a shape names */
     t->type = CLATTN_FP32;
-    t->count = p->heads_q;
-    t->data = malloc((size_t)(p->heads_q + 1) * sizeof(float));
+    t->count = is_empty ? 0 : p->heads_q;
+    t->data = malloc(((size_t)t->count + 1) * sizeof(float));
     if (t->data == NULL)
         return cli_fail("run", CLI_FAILED, "--alibi", "out of memory");
-    clattn_alibi_slopes(p->heads_q, t->data);
+    clattn_alibi_slopes(t->count, t->data);
     p->alibi.stride_head = t->stride[1] = 1;
     t->size[0] = t->size[2] = t->size[3] = 1;
     t->size[1] = p->heads_q;
@@ -268,6 +269,25 @@ static int64_t integer_of(const struct trial_tensor *t, int64_t i)
     return t->integer == 4 ? ((const int32_t *)t->data)[i] : ((const int64_t *)t->data)[i];
 }
 
+/* Starts of packed sequences lie among the rows that there are and never fall; anything else is a mistake in a file. */
+static int refuse_starts(const char *option, const struct trial_tensor *starts, int64_t rows)
+{
+    for (int64_t i = 0; i < starts->count; i++) {
+        const int64_t start = integer_of(starts, i), before = i > 0 ? integer_of(starts, i - 1) : 0;
+        if (start < 0 || start > rows)
+            return cli_fail("run", CLI_USAGE, option,
+                            "its number %" PRId64 " is %" PRId64 ": starts of packed sequences lie in 0 ... %" PRId64
+                            ", the number of rows",
+                            i, start, rows);
+        if (start < before)
+            return cli_fail("run", CLI_USAGE, option,
+                            "its number %" PRId64 " is %" PRId64 ", less than %" PRId64
+                            " before it: starts of packed sequences never fall",
+                            i, start, before);
+    }
+    return CLI_OK;
+}
+
 /* The longest of the sequences that begin where the list says. */
 static int64_t longest(const struct trial_tensor *starts)
 {
@@ -279,49 +299,34 @@ static int64_t longest(const struct trial_tensor *starts)
     return most;
 }
 
-/* A start that lies before the one before it is a mistake in a file. */
-static int refuse_falling(const char *option, const struct trial_tensor *starts)
-{
-    for (int64_t i = 1; i < starts->count; i++)
-        if (integer_of(starts, i) < integer_of(starts, i - 1))
-            return cli_fail("run", CLI_USAGE, option,
-                            "its number %" PRId64 " is %" PRId64 ", less than %" PRId64
-                            " before it: starts of packed sequences never fall",
-                            i, integer_of(starts, i), integer_of(starts, i - 1));
-    return CLI_OK;
-}
-
-static int64_t at_most(int64_t a, int64_t b) { return a < b ? a : b; }
-
-static int read_starts(const struct run_options *o, clattn_problem *p, struct trial_data *data)
+int run_options_starts(const struct run_options *o, clattn_problem *p, struct trial_data *data)
 {
     clattn_integer k_type = CLATTN_NO_INTEGERS;
     if (!o->cu_q)
         return CLI_OK;
     if (p->batch != 1)
         return cli_fail("run", CLI_USAGE, "--cu-q",
-                        "packed sequences lie behind each other in one batch entry, not in %" PRId64, p->batch);
+                        "packed sequences lie one after another in one batch entry, not in %" PRId64, p->batch);
     int code = read_integers("--cu-q", o->cu_q, -1, &p->packed.starts, &data->q_starts);
     if (code == CLI_OK)
         code = read_integers("--cu-k", o->cu_k, data->q_starts.count, &k_type, &data->kv_starts);
     if (code == CLI_OK && k_type != p->packed.starts)
         code = cli_fail("run", CLI_USAGE, "--cu-k", "must have the integer type of --cu-q");
-    code = code != CLI_OK ? code : refuse_falling("--cu-q", &data->q_starts);
-    code = code != CLI_OK ? code : refuse_falling("--cu-k", &data->kv_starts);
+    code = code != CLI_OK ? code : refuse_starts("--cu-q", &data->q_starts, p->seq_q);
+    code = code != CLI_OK ? code : refuse_starts("--cu-k", &data->kv_starts, p->seq_kv);
     if (code != CLI_OK)
         return code;
     p->packed.total_q = p->seq_q;
     p->packed.total_kv = p->seq_kv;
     p->batch = data->q_starts.count - 1;
-    p->seq_q = at_most(longest(&data->q_starts), p->packed.total_q);
-    p->seq_kv = at_most(longest(&data->kv_starts), p->packed.total_kv);
+    p->seq_q = longest(&data->q_starts);
+    p->seq_kv = longest(&data->kv_starts);
     return CLI_OK;
 }
 
 int run_options_read(const struct run_options *o, clattn_problem *p, struct trial_data *data)
 {
-    int code = read_starts(o, p, data); /* first: they make the batch */
-    code = code != CLI_OK ? code : read_mask(o, p, &data->mask);
+    int code = read_mask(o, p, &data->mask);
     code = code != CLI_OK ? code : read_bias(o, p, &data->bias);
     code = code != CLI_OK ? code : read_slopes(o, p, &data->alibi);
     code = code != CLI_OK ? code : read_sinks(o, p, &data->sinks);

@@ -18,8 +18,12 @@ struct run_options {
 /* Where the diagonal lies, window, softcap, and which scores are wanted. */
 int run_options_set(const struct run_options *options, clattn_problem *problem);
 
-/* Reads the files. The problem has its sizes by now; with cumulative lengths, those of one batch entry that holds all rows,
- * which become those of the sequences. `data` receives the tensors of options, its others are left alone. */
+/* Reads the starts of packed sequences, if there are any: the problem's sizes, of one batch entry that holds all rows, become
+ * those of the sequences. */
+int run_options_starts(const struct run_options *options, clattn_problem *problem, struct trial_data *data);
+
+/* Reads the other files, for a problem whose sizes are valid. `data` receives the tensors of options, its others are left
+ * alone. */
 int run_options_read(const struct run_options *options, clattn_problem *problem, struct trial_data *data);
 void run_options_free(struct trial_data *data);
 

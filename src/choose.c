@@ -219,3 +219,25 @@ void cla_choose_split(const struct facts *facts, const clattn_problem *problem, 
         }
     }
 }
+
+/* Groups that take one tile after another leave nothing to cut into slices. */
+static void drop_resident(struct candidates *candidates)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < candidates->count; i++)
+        if (!candidates->list[i].resident)
+            candidates->list[kept++] = candidates->list[i];
+    if (kept > 0)
+        candidates->count = kept;
+}
+
+clattn_status cla_decide(const struct facts *facts, const clattn_problem *problem, const clattn_plan_options *options,
+                         struct candidates *candidates, clattn_error *error)
+{
+    TRY(cla_choose(facts, problem, options->engine, options->avoid, candidates, error));
+    cla_choose_split(facts, problem, options->chunk, candidates);
+    cla_choose_prepass(facts, problem, candidates);
+    if (options->max_launch_ms > 0.0)
+        drop_resident(candidates);
+    return CLATTN_SUCCESS;
+}

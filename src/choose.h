@@ -18,6 +18,12 @@ struct candidates {
 clattn_status cla_choose(const struct facts *facts, const clattn_problem *problem, const char *engine, const char *avoid,
                          struct candidates *candidates, clattn_error *error);
 
+/* The one decision: what a plan with these options would try, in order, with what is split, looked through or resident settled.
+ * A pure function of its arguments; the environment takes no part. Plans, clattn_explain and tools for compilers without a
+ * device all come here. Errors and `declined` as for cla_choose. */
+clattn_status cla_decide(const struct facts *facts, const clattn_problem *problem, const clattn_plan_options *options,
+                         struct candidates *candidates, clattn_error *error);
+
 /* Whether this engine leaves the scores that the problem asks for to another. */
 bool cla_needs_scores(const clattn_problem *problem, const struct engine *engine);
 

@@ -4,13 +4,12 @@
 #define CLATTN_CONTEXT_H
 
 #include "cache.h"
+#include "engine.h"
 #include "facts.h"
 #include "log.h"
 #include "platform.h"
 #include "source.h"
 #include "verdict.h"
-
-enum { CLA_MAX_ENGINES = 16 };
 
 struct program;
 

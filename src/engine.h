@@ -44,7 +44,7 @@ struct config {
     int transposed;         /* bit 0: K's sequence axis is the contiguous one, bit 1: V's */
 };
 
-enum { CLA_MAX_CONFIGS = 28, CLA_MAX_LAUNCHES = 4 };
+enum { CLA_MAX_CONFIGS = 28, CLA_MAX_LAUNCHES = 4, CLA_MAX_ENGINES = 16 };
 
 struct engine {
     const char *name;

@@ -11,6 +11,7 @@ const struct engine *const cla_engines[] = {
     &cla_engine_cpu_decode, &cla_engine_cpu_amx,   &cla_engine_cpu_bf16, &cla_engine_cpu,       &cla_engine_nv_wgmma,
     &cla_engine_nv_mma,     &cla_engine_nv_tf32x3, &cla_engine_simt,     &cla_engine_reference, &cla_engine_unfused,
 };
+_Static_assert(sizeof cla_engines / sizeof *cla_engines <= CLA_MAX_ENGINES, "each engine has a rate of its own");
 const size_t cla_engine_count = sizeof cla_engines / sizeof *cla_engines;
 
 const struct engine *cla_engine_find(const char *name)

@@ -98,14 +98,12 @@ static clattn_status enqueue_one(struct chain *chain, cl_kernel kernel, size_t g
 
 /* Groups that may go into one launch. Some drivers reset a device whose queue runs for seconds, and a desktop on the same
  * device stands still meanwhile. */
-static size_t slice_of(const clattn_plan *plan, const struct launch *launch, const struct launch_args *args)
+static size_t slice_of(const clattn_plan *plan, const struct launch *launch)
 {
-    if (plan->max_launch_ms <= 0.0 || strcmp(launch->kernel, "attention") != 0)
+    if (plan->max_launch_ms <= 0.0 || launch->scores <= 0.0)
         return launch->groups;
-    const double keys = args->chunk && args->chunk < args->seq_kv ? args->chunk : args->seq_kv;
-    const double rows = (double)plan->config.block_m * plan->config.work_group / plan->config.team;
-    const double work = rows * keys * (double)(plan->problem.head_dim_qk + plan->problem.head_dim_v);
-    const double groups = work > 0.0 ? plan->max_launch_ms * plan->rate / work : 1.0;
+    const double work = launch->scores * (double)(plan->problem.head_dim_qk + plan->problem.head_dim_v);
+    const double groups = plan->max_launch_ms * plan->rate / work;
     return groups < 1.0 ? 1 : groups > 1e9 ? 1000000000 : (size_t)groups;
 }
 
@@ -122,7 +120,7 @@ static clattn_status enqueue_launches(clattn_plan *plan, struct chain *chain, co
         args.call_number = cla_call_number(plan->context);
     const size_t count = cla_launch_list(&plan->config, &args, launches);
     for (size_t i = 0; i < count && status == CLATTN_SUCCESS; i++) {
-        const size_t groups = launches[i].groups, slice = slice_of(plan, &launches[i], &args);
+        const size_t groups = launches[i].groups, slice = slice_of(plan, &launches[i]);
         for (size_t first = 0; first < groups && status == CLATTN_SUCCESS; first += slice) {
             const size_t some = groups - first < slice ? groups - first : slice;
             args.first_team = (int64_t)(first * (size_t)(plan->config.work_group / plan->config.team));

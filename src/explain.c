@@ -32,9 +32,7 @@ static clattn_status choose_only(const struct facts *facts, const clattn_problem
     candidates = calloc(1, sizeof *candidates);
     if (!candidates)
         return cla_fail(error, CLATTN_OUT_OF_HOST_MEMORY, "", "out of host memory while choosing an engine");
-    TRY_GOTO(cla_choose(facts, &checked, options.engine, options.avoid, candidates, error));
-    cla_choose_split(facts, &checked, options.chunk, candidates);
-    cla_choose_prepass(facts, &checked, candidates);
+    TRY_GOTO(cla_decide(facts, &checked, &options, candidates, error));
     list(candidates, "candidate", out);
     if (cla_needs_scores(&checked, candidates->list[0].engine)) {
         cla_text_free(&candidates->declined);

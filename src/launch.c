@@ -19,12 +19,14 @@ static struct tensor_view view(const clattn_tensor *tensor, const clattn_buffer 
  * A divisor of the group, so that no tile mixes key/value heads. */
 static int32_t choose_pack(const struct config *config, int64_t seq_q, int32_t group)
 {
-    int32_t pack = 1;
-    if (config->packs_heads && !config->classify_group)
-        for (int32_t p = 2; p <= group; p++)
-            if (group % p == 0 && seq_q * p <= config->block_m)
-                pack = p;
-    return pack;
+    if (!config->packs_heads || config->classify_group)
+        return 1;
+    /* A tile has few rows, however large the group. */
+    const int64_t most = seq_q > 0 ? config->block_m / seq_q : group;
+    int32_t pack = most < group ? (int32_t)most : group;
+    while (pack > 1 && group % pack != 0)
+        pack--;
+    return pack > 1 ? pack : 1;
 }
 
 static struct tensor_view float_view(const clattn_buffer *buffer, size_t size, int64_t batch, int64_t head, int64_t seq,
@@ -151,7 +153,7 @@ struct launch cla_classify_launch(const struct config *config, const struct laun
 {
     const size_t tables = (args->class_head ? (size_t)args->heads_q : 1) * (args->class_batch ? (size_t)args->batches : 1);
     const struct launch classify = {"classify", (size_t)args->q_blocks * (size_t)args->key_blocks * tables,
-                                    (size_t)config->classify_group};
+                                    (size_t)config->classify_group, 0.0};
     return classify;
 }
 
@@ -164,15 +166,17 @@ size_t cla_launch_list(const struct config *config, const struct launch_args *ar
     size_t count = 0;
     if (config->classify_group)
         list[count++] = cla_classify_launch(config, args);
-    const struct launch attention = {"attention", (size_t)cla_divide_up((int64_t)teams, config->work_group / config->team),
-                                     (size_t)config->work_group};
+    const int teams_of_group = config->work_group / config->team;
+    const double keys = args->chunk && args->chunk < args->seq_kv ? args->chunk : args->seq_kv;
+    const struct launch attention = {"attention", (size_t)cla_divide_up((int64_t)teams, teams_of_group),
+                                     (size_t)config->work_group, (double)config->block_m * teams_of_group * keys};
     list[count++] = attention;
     if (config->chunk && !config->merge_inside) {
         const struct launch merge = {
             "merge",
             (size_t)cla_divide_up((int64_t)(heads * (size_t)args->seq_q) * (config->head_dim_v / config->merge_columns),
                                   config->merge_group),
-            (size_t)config->merge_group};
+            (size_t)config->merge_group, 0.0};
         list[count++] = merge;
     }
     return count;

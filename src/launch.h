@@ -50,6 +50,7 @@ struct launch {
     const char *kernel;
     size_t groups; /* along the only dimension */
     size_t work_group;
+    double scores; /* that a group computes or reads: the measure of a slice. 0: the kernel takes no first_team, one launch */
 };
 
 struct config;

@@ -80,7 +80,8 @@ static clattn_status check_engine(clattn_plan *plan, cl_program program, bool *r
     return CLATTN_SUCCESS;
 }
 
-/* Builds one candidate. *fits false with SUCCESS or BUILD_FAILED: it lost, `why` says how, and the next one is to be tried. */
+/* Builds one candidate. *fits false with SUCCESS or BUILD_FAILED: it lost, `why` says how, and the next one is to be tried.
+ * `error` is not NULL. */
 static clattn_status try_candidate(clattn_plan *plan, const struct config *config, char *why, size_t why_size, bool *fits,
                                    clattn_error *error)
 {
@@ -95,8 +96,7 @@ static clattn_status try_candidate(clattn_plan *plan, const struct config *confi
     const clattn_status status =
         cla_program_get(plan->context, &plan->source, plan->options.data, config->engine->ptx_target, &program, error);
     if (status == CLATTN_BUILD_FAILED) {
-        const int first_line = error ? (int)strcspn(error->message, "\n") : 0;
-        *fits = cla_decline(why, why_size, "does not build: %.*s", first_line, error ? error->message : "");
+        *fits = cla_decline(why, why_size, "does not build: %.*s", (int)strcspn(error->message, "\n"), error->message);
         return status;
     }
     if (status == CLATTN_SUCCESS) {
@@ -140,29 +140,27 @@ static void describe(clattn_plan *plan, const struct candidates *candidates, con
         cla_text_add(out, "declined:\n%s", candidates->declined.data);
 }
 
-/* Groups that take one tile after another leave nothing to cut into slices. */
-static void drop_resident(struct candidates *candidates)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < candidates->count; i++)
-        if (!candidates->list[i].resident)
-            candidates->list[kept++] = candidates->list[i];
-    if (kept > 0)
-        candidates->count = kept;
-}
-
 /* A text that the compiler refuses twice will hardly please it with a third tile. */
 enum { MAX_REFUSALS = 2 };
 
-/* The first candidate that builds and fits. */
-static clattn_status settle(clattn_plan *plan, const struct candidates *candidates, clattn_error *error)
+static void hand_on(const clattn_error *from, clattn_error *to)
 {
+    cla_fail(to, from->status, from->field, "%s", from->message);
+    if (to && to->struct_size >= sizeof *to)
+        to->cl_code = from->cl_code;
+}
+
+/* The first candidate that builds and fits. */
+static clattn_status settle(clattn_plan *plan, const struct candidates *candidates, clattn_error *given)
+{
+    clattn_error own, *const error = &own; /* the caller's may be NULL, or too short for a message */
     struct text lost = {0};
     clattn_status status = CLATTN_SUCCESS;
     bool fits = false;
     char why[256] = "";
     const struct engine *refused = NULL;
     int refusals = 0;
+    clattn_error_init(error);
     for (size_t i = 0; i < candidates->count && !fits; i++) {
         const struct engine *engine = candidates->list[i].engine;
         if (engine == plan->distrusted || (engine == refused && refusals >= MAX_REFUSALS))
@@ -182,17 +180,20 @@ static clattn_status settle(clattn_plan *plan, const struct candidates *candidat
         }
     }
     if (status == CLATTN_SUCCESS && fits) {
-        cla_clear(error);
         plan->workspace = cla_workspace_bytes(&plan->problem, &plan->config);
         describe(plan, candidates, &lost);
     } else if (status == CLATTN_SUCCESS) {
         /* The log of the last failure is in *error already when nothing built. */
         status =
-            error && error->status == CLATTN_BUILD_FAILED
+            error->status == CLATTN_BUILD_FAILED
                 ? CLATTN_BUILD_FAILED
                 : cla_fail(error, CLATTN_BUILD_FAILED, "", "no candidate runs on this device:\n%s", lost.data ? lost.data : "");
     }
     cla_text_free(&lost);
+    if (status == CLATTN_SUCCESS)
+        cla_clear(given);
+    else
+        hand_on(error, given);
     return status;
 }
 
@@ -242,11 +243,7 @@ clattn_status cla_plan_make(clattn_context *context, const clattn_problem *probl
     candidates = calloc(1, sizeof *candidates);
     if (!candidates)
         TRY_GOTO(no_memory(error));
-    TRY_GOTO(cla_choose(&context->facts, &plan->problem, options->engine, options->avoid, candidates, error));
-    cla_choose_split(&context->facts, &plan->problem, options->chunk, candidates);
-    cla_choose_prepass(&context->facts, &plan->problem, candidates);
-    if (options->max_launch_ms > 0.0)
-        drop_resident(candidates);
+    TRY_GOTO(cla_decide(&context->facts, &plan->problem, options, candidates, error));
     TRY_GOTO(settle(plan, candidates, error));
     if (cla_needs_scores(&plan->problem, plan->config.engine))
         TRY_GOTO(add_scores(plan, options->avoid, candidates, error));

@@ -129,9 +129,9 @@ static clattn_status measure(clattn_context *context, const clattn_problem *prob
 static double *find_rate(clattn_context *context, const struct engine *engine)
 {
     size_t i = 0;
-    while (i + 1 < cla_engine_count && cla_engines[i] != engine)
+    while (cla_engines[i] != engine)
         i++;
-    return &context->rates[i < CLA_MAX_ENGINES ? i : CLA_MAX_ENGINES - 1];
+    return &context->rates[i];
 }
 
 clattn_status cla_find_rate(clattn_context *context, const clattn_problem *problem, const struct engine *engine, double *rate,

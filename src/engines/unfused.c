@@ -114,11 +114,12 @@ static size_t launches(const struct config *config, const struct launch_args *ar
     const size_t heads = (size_t)args->batches * (size_t)heads_of_batch, work_group = (size_t)config->work_group;
     const size_t count = !args->scores_only ? 3 : args->scores_kind == CLATTN_SCORES_SOFTMAX ? 2 : 1;
     const size_t tiles_m = blocks(args->seq_q, config->block_m), tiles_n = blocks(args->seq_kv, config->block_n);
+    const double rows = config->block_m, keys = args->seq_kv;
     const struct launch all[] = {
-        {"unfused_scores", heads * tiles_m * (tiles_n ? tiles_n : 1),
-         work_group}, /* none where there are no keys, but no error */
-        {"unfused_softmax", heads * blocks(args->seq_q, softmax_rows(config)), work_group},
-        {"unfused_output", heads * tiles_m, work_group},
+        /* none where there are no keys, but no error */
+        {"unfused_scores", heads * tiles_m * (tiles_n ? tiles_n : 1), work_group, rows * config->block_n},
+        {"unfused_softmax", heads * blocks(args->seq_q, softmax_rows(config)), work_group, softmax_rows(config) * keys},
+        {"unfused_output", heads * tiles_m, work_group, rows * keys},
     };
     for (size_t i = 0; i < count; i++)
         list[i] = all[i];

@@ -114,20 +114,21 @@ static int write_variant(const struct facts *facts, const struct variant *varian
                          struct written *written)
 {
     struct candidates *candidates = calloc(1, sizeof *candidates);
+    clattn_plan_options options;
     clattn_problem problem;
     clattn_error error;
     clattn_error_init(&error);
+    clattn_plan_options_init(&options);
+    options.engine = engine;
     if (!candidates)
         return fail(variant->shape, "out of memory");
     clattn_status status = clattn_problem_parse(variant->shape, &problem, &error);
     if (status == CLATTN_SUCCESS && !layout_apply(variant->layout, &problem))
         status = CLATTN_INVALID_ARGUMENT;
     if (status == CLATTN_SUCCESS)
-        status = cla_choose(facts, &problem, engine, NULL, candidates, &error);
+        status = cla_decide(facts, &problem, &options, candidates, &error);
     int code = 0;
     if (status == CLATTN_SUCCESS) {
-        cla_choose_split(facts, &problem, 0, candidates);
-        cla_choose_prepass(facts, &problem, candidates);
         const size_t count = variant->all_tiles ? candidates->count : 1;
         for (size_t i = 0; i < count && code == 0; i++)
             code = write_config(facts, &problem, variant, &candidates->list[i], i == 0, folder, written);

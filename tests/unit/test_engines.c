@@ -93,6 +93,32 @@ static void the_unfused_workspace(void **state)
     assert_false(unfused->serves(&facts, &problem, why, sizeof why));
 }
 
+/* Each launch says how much a group does, so that long calls can be cut; groups that take tiles in turn cannot. */
+static void launches_tell_what_a_slice_is_measured_by(void **state)
+{
+    (void)state;
+    struct facts facts;
+    const clattn_problem problem = shape_of("b3 hq4 q100 k50 d64 fp16");
+    const clattn_call call = {.struct_size = sizeof call, .batch = 3, .seq_q = 100, .seq_kv = 50, .scale = 1.0f};
+    struct config list[CLA_MAX_CONFIGS];
+    struct launch launches[CLA_MAX_LAUNCHES];
+    struct launch_args args;
+    device_facts_read("nvidia-hopper-h200.facts", &facts);
+    for (size_t e = 0; e < cla_engine_count; e++) {
+        char why[200];
+        if (!cla_engines[e]->serves(&facts, &problem, why, sizeof why)) {
+            continue;
+        }
+        assert_true(cla_engines[e]->configs(&facts, &problem, list) >= 1);
+        cla_launch_args(&problem, &list[0], &call, &args);
+        const size_t count = cla_launch_list(&list[0], &args, launches);
+        for (size_t i = 0; i < count; i++) {
+            const double scores = (double)launches[i].groups * launches[i].scores;
+            assert_true(list[0].resident ? scores == 0.0 : scores >= 3.0 * 4 * 100 * 50);
+        }
+    }
+}
+
 /* Kernel text of one plan and another differ in types, head sizes and tiles only: lengths, counts, strides, scale stay out. */
 static void lengths_never_stand_in_kernel_text(void **state)
 {
@@ -235,10 +261,15 @@ static void simt_gives_slots_barriers_of_their_own(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(engines_are_named_once_and_found),           cmocka_unit_test(engines_are_twin_files),
-        cmocka_unit_test(prefetch_only_where_it_is_known_to_work),    cmocka_unit_test(the_unfused_workspace),
-        cmocka_unit_test(lengths_never_stand_in_kernel_text),         cmocka_unit_test(nv_wgmma_leaves_rows_past_2_to_the_31),
-        cmocka_unit_test(nv_wgmma_takes_other_tiles_for_short_calls), cmocka_unit_test(nv_wgmma_names_what_it_leaves),
+        cmocka_unit_test(engines_are_named_once_and_found),
+        cmocka_unit_test(engines_are_twin_files),
+        cmocka_unit_test(prefetch_only_where_it_is_known_to_work),
+        cmocka_unit_test(the_unfused_workspace),
+        cmocka_unit_test(launches_tell_what_a_slice_is_measured_by),
+        cmocka_unit_test(lengths_never_stand_in_kernel_text),
+        cmocka_unit_test(nv_wgmma_leaves_rows_past_2_to_the_31),
+        cmocka_unit_test(nv_wgmma_takes_other_tiles_for_short_calls),
+        cmocka_unit_test(nv_wgmma_names_what_it_leaves),
         cmocka_unit_test(simt_gives_slots_barriers_of_their_own),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);

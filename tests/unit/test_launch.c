@@ -183,6 +183,24 @@ static void heads_are_packed_where_they_fit(void **state)
     }
 }
 
+/* Found by arithmetic on the tile, not by looking at every number up to the group's. */
+static void a_huge_group_is_packed_at_once(void **state)
+{
+    (void)state;
+    config.packs_heads = true;
+    problem.heads_kv = 1;
+    problem.heads_q = 1073741823; /* 3 * 3 * 7 * 11 * 31 * 151 * 331 */
+    call.seq_q = 1;
+    for (int i = 0; i < 10000; i++) {
+        cla_launch_args(&problem, &config, &call, &args);
+        assert_int_equal(args.pack, 11);
+    }
+    call.seq_q = 0;
+    problem.heads_q = 4;
+    cla_launch_args(&problem, &config, &call, &args);
+    assert_int_equal(args.pack, 4);
+}
+
 static void element_sizes(void **state)
 {
     (void)state;
@@ -209,6 +227,7 @@ int main(void)
         cmocka_unit_test_setup(the_diagonal, start),
         cmocka_unit_test_setup(heads_come_together_below_a_diagonal, start),
         cmocka_unit_test_setup(heads_are_packed_where_they_fit, start),
+        cmocka_unit_test_setup(a_huge_group_is_packed_at_once, start),
         cmocka_unit_test_setup(element_sizes, start),
         cmocka_unit_test_setup(no_padding, start),
     };

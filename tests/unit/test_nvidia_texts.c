@@ -67,14 +67,15 @@ static void check_text(const struct facts *facts, const char *engine, const char
 {
     clattn_error error;
     clattn_problem given, problem;
+    clattn_plan_options options;
     struct candidates candidates;
     struct source source;
     clattn_error_init(&error);
     assert_ok(clattn_problem_parse(shapes[number].shape, &given, &error), &error);
     assert_ok(cla_problem_take(&given, &problem, &error), &error);
-    if (cla_choose(facts, &problem, engine, NULL, &candidates, &error) == CLATTN_SUCCESS) {
-        cla_choose_split(facts, &problem, 0, &candidates);
-        cla_choose_prepass(facts, &problem, &candidates);
+    clattn_plan_options_init(&options);
+    options.engine = engine;
+    if (cla_decide(facts, &problem, &options, &candidates, &error) == CLATTN_SUCCESS) {
         const struct config *config = &candidates.list[0];
         assert_true(config->local_bytes <= facts->local_mem_static);
         assert_ok(cla_kernel_source(facts, &problem, config, &source, &error), &error);

@@ -173,7 +173,7 @@ __kernel __attribute__((reqd_work_group_size(WORK_GROUP, 1, 1))) void unfused_sc
     DECLARE_PANELS(left, right)
     elem acc[ACC_SIZE], sums[ACC_SIZE];
     const int item = (int)get_local_id(0);
-    const long group = (long)get_group_id(0);
+    const long group = args.first_team + (long)get_group_id(0);
     const int tiles_n = max(1, (args.seq_kv + BLOCK_N - 1) / BLOCK_N), tiles_m = (args.seq_q + BLOCK_M - 1) / BLOCK_M;
     const int key0 = (int)(group % tiles_n) * BLOCK_N;
     block b;
@@ -277,7 +277,7 @@ __kernel __attribute__((reqd_work_group_size(WORK_GROUP, 1, 1))) void unfused_so
     const option_data options = OPTION_DATA;
     PANEL float shared[WORK_GROUP];
     const int blocks = (args.seq_q + SOFTMAX_ROWS - 1) / SOFTMAX_ROWS;
-    const long group = (long)get_group_id(0);
+    const long group = args.first_team + (long)get_group_id(0);
     block b;
     block_decode(&b, &args, &options, group / blocks, (int)(group % blocks) * SOFTMAX_ROWS, SOFTMAX_ROWS);
     for (int row = 0; row < b.rows; row++) {
@@ -324,7 +324,7 @@ __kernel __attribute__((reqd_work_group_size(WORK_GROUP, 1, 1))) void unfused_ou
     DECLARE_PANELS(left, right)
     elem acc[ACC_SIZE], sums[ACC_SIZE];
     const int item = (int)get_local_id(0);
-    const long group = (long)get_group_id(0);
+    const long group = args.first_team + (long)get_group_id(0);
     const int tiles_m = (args.seq_q + BLOCK_M - 1) / BLOCK_M;
     block b;
     block_decode(&b, &args, &options, group / tiles_m, (int)(group % tiles_m) * BLOCK_M, BLOCK_M);

@@ -192,7 +192,7 @@ static size_t launches(const struct config *config, const struct launch_args *ar
 {
     const size_t heads = (size_t)args->heads_q * (size_t)args->batches;
     const size_t teams = (size_t)args->q_blocks * heads, resident = (size_t)config->resident;
-    const struct launch attention = {"attention", teams < resident ? teams : resident, (size_t)config->work_group};
+    const struct launch attention = {"attention", teams < resident ? teams : resident, (size_t)config->work_group, 0.0};
     size_t count = 0;
     if (config->classify_group)
         list[count++] = cla_classify_launch(config, args);

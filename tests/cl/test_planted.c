@@ -2,19 +2,7 @@
  * Bugs that attention kernels had before, planted one by one in a copy of the kernel files. Each compiles, runs and gives
  * numbers; the tests' own verdict must notice every one, and must be content with the unaltered copy. */
 #define _POSIX_C_SOURCE 200809L
-#include "attend.h"
-#include "files.h"
-
-struct edit {
-    const char *file, *from, *to;
-};
-
-struct plant {
-    const char *name;
-    const char *engine;
-    const char *shape;
-    struct edit edits[3]; /* up to the first without a file */
-};
+#include "plants.h"
 
 /* Several key blocks with a maximum that rises from one to the next, more keys than queries, head_dim_v other than head_dim_qk.
  */
@@ -198,51 +186,10 @@ static const struct plant plants[] = {
     {"mask column against row", "unfused", CAUSAL, {{UNFUSED, "(index)(query + b->high)", "(index)(key + b->high)"}}},
 };
 
-static void run(const struct plant *plant, struct trial_result *result)
-{
-    struct trial trial;
-    clattn_error error;
-    clattn_error_init(&error);
-    assert_ok(trial_parse(plant->shape, &trial, &error), &error);
-    trial_run_engine(bench.context, bench.queue, plant->engine, &trial, result);
-}
-
-/* Points the library at a copy of the kernel files while `plant` runs on it. */
-static void run_altered(const struct plant *plant, const struct edit *edits, size_t count, struct trial_result *result)
-{
-    char *root = sources_copy();
-    assert_non_null(root);
-    bool altered = true;
-    size_t failed = 0;
-    for (size_t i = 0; altered && i < count && edits[i].file != NULL; i++) {
-        altered = sources_alter(root, edits[i].file, edits[i].from, edits[i].to);
-        failed = i;
-    }
-    if (altered) {
-        setenv("CLATTN_SOURCE_DIR", root, 1);
-        run(plant, result);
-        unsetenv("CLATTN_SOURCE_DIR");
-    }
-    sources_remove(root);
-    if (!altered) {
-        fail_msg("%s: '%s' does not stand exactly once in %s", plant->name, edits[failed].from, edits[failed].file);
-    }
-}
-
 static void unaltered_copies_pass(void **state)
 {
     (void)state;
-    size_t served = 0;
-    for (size_t i = 0; i < COUNT_OF(plants); i++) {
-        struct trial_result result;
-        run_altered(&plants[i], NULL, 0, &result);
-        /* Not every device has the engine. */
-        served += result.status != CLATTN_UNSUPPORTED;
-        if (!result.ok && result.status != CLATTN_UNSUPPORTED) {
-            fail_msg("%s, \"%s\": %s", plants[i].engine, plants[i].shape, result.message);
-        }
-    }
-    assert_true(served >= COUNT_OF(plants) / 2);
+    plants_pass_unaltered(plants, COUNT_OF(plants), 15);
 }
 
 /* The variable is heeded: a text that cannot compile makes the build fail, naming file and line. */
@@ -252,7 +199,7 @@ static void the_copy_is_what_is_built(void **state)
     const struct plant plant = {.name = "syntax error", .engine = "reference", .shape = RISING};
     const struct edit edit = {SOFTMAX, "m[r] = now;", "m[r] = now now;"};
     struct trial_result result;
-    run_altered(&plant, &edit, 1, &result);
+    plant_run(&plant, &edit, 1, &result);
     assert_int_equal(result.status, CLATTN_BUILD_FAILED);
     assert_contains(result.message, SOFTMAX);
 }
@@ -260,24 +207,7 @@ static void the_copy_is_what_is_built(void **state)
 static void every_planted_bug_is_noticed(void **state)
 {
     (void)state;
-    size_t unnoticed = 0;
-    for (size_t i = 0; i < COUNT_OF(plants); i++) {
-        struct trial_result result;
-        run_altered(&plants[i], plants[i].edits, COUNT_OF(plants[i].edits), &result);
-        if (result.status == CLATTN_UNSUPPORTED) {
-            continue;
-        }
-        /* It must run: a text that does not build proves nothing. */
-        if (result.status != CLATTN_SUCCESS) {
-            fail_msg("%s in %s: %s", plants[i].name, plants[i].engine, result.message);
-        }
-        if (result.ok) {
-            print_error("not noticed: %s in %s, \"%s\": error %g, bound %g\n", plants[i].name, plants[i].engine,
-                        plants[i].shape, result.max_error, result.bound);
-            unnoticed++;
-        }
-    }
-    assert_int_equal(unnoticed, 0);
+    plants_are_noticed(plants, COUNT_OF(plants));
 }
 
 int main(void)

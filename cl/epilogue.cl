@@ -95,14 +95,14 @@ FN void store_row(engine *e, const tile *t, const launch_args *a, int r, __globa
 }
 #endif
 
-/* The sinks of the rows of one elem. */
+/* The sinks of the rows of one elem. A row past the queries of its sequence has none. */
 FN elem sinks_of(const tile *t, const launch_args *a, const option_data *b, index in_tile)
 {
     elem x;
     FOR_LANES(lane)
     {
         const int row = min(LANE_INDEX(in_tile, lane) + t->row0, t->rows - 1);
-        LANE(x, lane) = b->sinks[a->sinks + tile_head(t, row)];
+        LANE(x, lane) = tile_query(t, row) < t->q_length ? b->sinks[a->sinks + tile_head(t, row)] : -INFINITY;
     }
     return x;
 }

@@ -57,7 +57,8 @@ FN void merge_row(const tile *t, const launch_args *a, const option_data *b, int
     __global const float *lse = workspace + partial_lse(a, first);
     __global const float *out = workspace + partial_output(a, first) + col;
     float o[MERGE_COLUMNS];
-    float top = a->has_sinks ? b->sinks[a->sinks + head] : -INFINITY;
+    /* A row past the queries of its sequence has no sink. */
+    float top = a->has_sinks && tile_query(t, row) < t->q_length ? b->sinks[a->sinks + head] : -INFINITY;
     top = top == -INFINITY ? top : clamp(top * LOG2_E, -LARGEST, LARGEST);
     const float sink = top;
     top = merge_top(a, lse, top);

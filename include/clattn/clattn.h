@@ -256,7 +256,7 @@ typedef struct clattn_problem {
     bool causal;                     /* query i sees keys j <= i + offset */
     clattn_corner corner;            /* of causal masks, windows and ALiBi */
     int64_t offset;                  /* with CLATTN_EXPLICIT */
-    struct {                         /* log-sum-exp output, natural logarithm, fp32; -inf in a row that sees nothing */
+    struct { /* log-sum-exp output, natural logarithm, fp32; in a row that sees nothing the sink, or -inf */
         bool present;
         int64_t stride_batch, stride_head, stride_seq;
     } lse;

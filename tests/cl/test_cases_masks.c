@@ -485,6 +485,33 @@ static void case_R024_sinks(void **state)
     }
 }
 
+/* Rows past q_length give 0 and -inf, sink or not; real rows of the same tile keep theirs. */
+static void padded_rows_have_no_sink(void **state)
+{
+    (void)state;
+    static const char *const shapes[] = {"b2 q5 k3 d8 sinks lse q-lengths", "b2 q5 k3 d8 sinks lse q-lengths chunk=1",
+                                         "b2 q5 k0 d8 sinks lse q-lengths", "b2 q40 k70 d64 bf16 sinks lse q-lengths"};
+    FOR_EACH_ENGINE(engine)
+    {
+        for (size_t i = 0; i < COUNT_OF(shapes); i++) {
+            struct attend a;
+            attend_begin(&a, shapes[i]);
+            attend_fill(&a.data.v, 3.0f);
+            attend_fill(&a.data.sinks, 2.0f);
+            trial_set_integer(&a.data.q_lengths, 0, 3);
+            trial_set_integer(&a.data.q_lengths, 1, 0);
+            if (attend_run(&a, engine)) {
+                const double keys = (double)a.trial.seq_kv;
+                for (int64_t row = 0; row < a.trial.seq_q; row++) {
+                    assert_near(lse_at(&a, row), row < 3 ? log(exp(2.0) + keys) : -INFINITY, 1e-5);
+                    assert_near(o_at(&a, row, 0), row < 3 ? 3.0 * keys / (exp(2.0) + keys) : 0.0, 2e-2);
+                }
+            }
+            attend_end(&a);
+        }
+    }
+}
+
 /* The pitch of a mask, and where it begins, may be any. */
 static void case_R043_any_pitch(void **state)
 {
@@ -519,6 +546,7 @@ int main(void)
         cmocka_unit_test(case_R022_softcap_before_masks),
         cmocka_unit_test(case_R024_every_score_option_counts),
         cmocka_unit_test(case_R024_sinks),
+        cmocka_unit_test(padded_rows_have_no_sink),
         cmocka_unit_test(case_R043_any_pitch),
     };
     return cmocka_run_group_tests(tests, bench_open, bench_close);

@@ -189,9 +189,11 @@ static float plain_score(const struct oracle *oracle, int64_t j, clattn_scores_k
     return (float)held(s);
 }
 
+/* A row past the queries of its sequence has none. */
 static bool has_sink(const struct oracle *oracle)
 {
-    return oracle->call.problem->sinks && oracle->call.sinks[oracle->head] != -INFINITY;
+    return oracle->call.problem->sinks && oracle->row < oracle->sequence.q_length &&
+           oracle->call.sinks[oracle->head] != -INFINITY;
 }
 
 /* ---------------------------------------------------------------------------------------------------------------- rows */

@@ -241,7 +241,8 @@ DEFINE_FOLD(fold_sum, SUM_OF)
 FN void softmax_row(const launch_args *a, const option_data *o, const block *b, int row, __global float *matrix_data,
                     __global float *lse_data, __global float *scores_data, PANEL float *shared, int item)
 {
-    const float sink = a->has_sinks ? o->sinks[a->sinks + b->head] : -INFINITY;
+    /* A row past the queries of its sequence has no sink. */
+    const float sink = a->has_sinks && b->row0 + row < b->queries ? o->sinks[a->sinks + b->head] : -INFINITY;
     __global float *const s = matrix_data + matrix_row(a, b, row);
     elem largest = (elem)(-INFINITY), sum = (elem)(0.0f);
     for (int j = item * LANES; j < a->seq_kv; j += WORK_GROUP * LANES) {

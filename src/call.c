@@ -11,8 +11,6 @@
 /* What a call says of a problem where the caller does not say otherwise. */
 static void set_numbers(clattn_call *call, const clattn_problem *p)
 {
-    const clattn_strides mask = {p->mask.stride_batch, p->mask.stride_head, p->mask.stride_seq_q, p->mask.stride_seq_kv};
-    const clattn_strides bias = {p->bias.stride_batch, p->bias.stride_head, p->bias.stride_seq_q, p->bias.stride_seq_kv};
     call->batch = p->batch;
     call->seq_q = p->seq_q;
     call->seq_kv = p->seq_kv;
@@ -22,8 +20,8 @@ static void set_numbers(clattn_call *call, const clattn_problem *p)
     call->window_right = p->window.right;
     call->mask_columns = p->mask.columns;
     call->bias_columns = p->bias.columns;
-    call->mask_strides = mask;
-    call->bias_strides = bias;
+    call->mask_strides = p->mask.strides;
+    call->bias_strides = p->bias.strides;
 }
 
 void clattn_call_init_sized(clattn_call *call, size_t size, const clattn_plan *plan)
@@ -71,7 +69,7 @@ static clattn_status check_main(const char *field, const clattn_buffer *buffer, 
                                    buffer,
                                    cla_type_size(tensor->type),
                                    {batch, heads, seq, dim},
-                                   {tensor->stride_batch, tensor->stride_head, tensor->stride_seq, tensor->stride_dim},
+                                   {tensor->strides.batch, tensor->strides.head, tensor->strides.row, tensor->strides.column},
                                    written};
     return cla_check_tensor(&t, context, error);
 }
@@ -92,7 +90,7 @@ static clattn_status check_main_buffers(const clattn_plan *plan, const clattn_ca
                                        &call->lse,
                                        sizeof(float),
                                        {batch, p->heads_q, seq_q, 1},
-                                       {p->lse.stride_batch, p->lse.stride_head, p->lse.stride_seq, 0},
+                                       {p->lse.strides.batch, p->lse.strides.head, p->lse.strides.row, 0},
                                        true};
         TRY(cla_check_tensor(&t, context, error));
     }
@@ -102,7 +100,7 @@ static clattn_status check_main_buffers(const clattn_plan *plan, const clattn_ca
             &call->scores,
             sizeof(float),
             {call->batch, cla_score_heads(p), call->seq_q, call->seq_kv},
-            {p->scores.stride_batch, p->scores.stride_head, p->scores.stride_seq_q, p->scores.stride_seq_kv},
+            {p->scores.strides.batch, p->scores.strides.head, p->scores.strides.row, p->scores.strides.column},
             true};
         TRY(cla_check_tensor(&t, context, error));
     }
@@ -132,12 +130,12 @@ static clattn_status check_sharing(const char *field, int64_t given, int64_t pla
 static clattn_status check_strides(const clattn_problem *p, const clattn_call *call, clattn_error *error)
 {
     if (p->mask.present) {
-        TRY(check_sharing("call.mask_strides.batch", call->mask_strides.batch, p->mask.stride_batch, error));
-        TRY(check_sharing("call.mask_strides.head", call->mask_strides.head, p->mask.stride_head, error));
+        TRY(check_sharing("call.mask_strides.batch", call->mask_strides.batch, p->mask.strides.batch, error));
+        TRY(check_sharing("call.mask_strides.head", call->mask_strides.head, p->mask.strides.head, error));
     }
     if (p->bias.present) {
-        TRY(check_sharing("call.bias_strides.batch", call->bias_strides.batch, p->bias.stride_batch, error));
-        TRY(check_sharing("call.bias_strides.head", call->bias_strides.head, p->bias.stride_head, error));
+        TRY(check_sharing("call.bias_strides.batch", call->bias_strides.batch, p->bias.strides.batch, error));
+        TRY(check_sharing("call.bias_strides.head", call->bias_strides.head, p->bias.strides.head, error));
     }
     return CLATTN_SUCCESS;
 }
@@ -151,14 +149,14 @@ static clattn_status check_score_buffers(const clattn_plan *plan, const clattn_c
         &call->mask,
         1,
         {call->batch, p->heads_q, call->seq_q, columns_of(call->mask_columns, call->seq_kv)},
-        {call->mask_strides.batch, call->mask_strides.head, call->mask_strides.seq_q, call->mask_strides.seq_kv},
+        {call->mask_strides.batch, call->mask_strides.head, call->mask_strides.row, call->mask_strides.column},
         false};
     const struct tensor_check bias = {
         "call.bias",
         &call->bias,
         cla_type_size(p->bias.type),
         {call->batch, p->heads_q, call->seq_q, columns_of(call->bias_columns, call->seq_kv)},
-        {call->bias_strides.batch, call->bias_strides.head, call->bias_strides.seq_q, call->bias_strides.seq_kv},
+        {call->bias_strides.batch, call->bias_strides.head, call->bias_strides.row, call->bias_strides.column},
         false};
     const struct tensor_check factors = {"call.bias_factors",   &call->bias_factors, sizeof(float),
                                          {p->heads_q, 1, 1, 1}, {1, 0, 0, 0},        false};
@@ -166,7 +164,7 @@ static clattn_status check_score_buffers(const clattn_plan *plan, const clattn_c
                                         &call->alibi,
                                         sizeof(float),
                                         {call->batch, p->heads_q, 1, 1},
-                                        {p->alibi.stride_batch, p->alibi.stride_head, 0, 0},
+                                        {p->alibi.strides.batch, p->alibi.strides.head, 0, 0},
                                         false};
     const struct tensor_check sinks = {"call.sinks", &call->sinks, sizeof(float), {p->heads_q, 1, 1, 1}, {1, 0, 0, 0}, false};
     TRY(check_strides(p, call, error));

@@ -162,8 +162,8 @@ static int group_within(const struct facts *facts, int group)
 /* Heads and batch entries that share one tile of mask and bias. */
 static int64_t sharers(const clattn_problem *p)
 {
-    const bool heads = (p->mask.present && p->mask.stride_head != 0) || (p->bias.present && p->bias.stride_head != 0);
-    const bool batch = (p->mask.present && p->mask.stride_batch != 0) || (p->bias.present && p->bias.stride_batch != 0);
+    const bool heads = (p->mask.present && p->mask.strides.head != 0) || (p->bias.present && p->bias.strides.head != 0);
+    const bool batch = (p->mask.present && p->mask.strides.batch != 0) || (p->bias.present && p->bias.strides.batch != 0);
     return (heads ? 1 : p->heads_q) * (batch ? 1 : p->batch);
 }
 
@@ -174,7 +174,7 @@ enum { PREPASS_MIN_SHARERS = 4, PREPASS_MIN_BLOCKS = 2, PREPASS_MIN_ROWS = 16 };
  * than attention goes that one is enough. */
 static bool is_worth_a_look(const struct facts *facts, const clattn_problem *p)
 {
-    const bool bytes = p->mask.present && !p->bias.present && p->mask.stride_seq_kv == 1;
+    const bool bytes = p->mask.present && !p->bias.present && p->mask.strides.column == 1;
     return sharers(p) >= (bytes && facts->device_kind == DEVICE_CPU ? 1 : PREPASS_MIN_SHARERS);
 }
 

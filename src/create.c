@@ -45,7 +45,8 @@ clattn_status clattn_plan_create(clattn_context *context, const clattn_problem *
 }
 
 clattn_status clattn_attention(clattn_context *context, cl_command_queue queue, const clattn_problem *problem, cl_mem q,
-                               cl_mem k, cl_mem v, cl_mem o, cl_mem lse, clattn_error *error)
+                               cl_mem k, cl_mem v, cl_mem o, cl_mem lse, cl_uint wait_count, const cl_event *wait_list,
+                               cl_event *event, clattn_error *error)
 {
     clattn_plan *plan = NULL;
     clattn_call call;
@@ -57,7 +58,7 @@ clattn_status clattn_attention(clattn_context *context, cl_command_queue queue, 
     call.o = clattn_mem(o, 0);
     if (lse)
         call.lse = clattn_mem(lse, 0);
-    const clattn_status status = clattn_enqueue(plan, queue, &call, 0, NULL, NULL, error);
+    const clattn_status status = clattn_enqueue(plan, queue, &call, wait_count, wait_list, event, error);
     clattn_plan_destroy(plan);
     return status;
 }

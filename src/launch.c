@@ -10,8 +10,8 @@ size_t cla_type_size(clattn_type type) { return type == CLATTN_FP32 ? 4 : 2; }
 
 static struct tensor_view view(const clattn_tensor *tensor, const clattn_buffer *buffer)
 {
-    const struct tensor_view v = {(int64_t)(buffer->offset / cla_type_size(tensor->type)), tensor->stride_batch,
-                                  tensor->stride_head, tensor->stride_seq, tensor->stride_dim};
+    const struct tensor_view v = {(int64_t)(buffer->offset / cla_type_size(tensor->type)), tensor->strides.batch,
+                                  tensor->strides.head, tensor->strides.row, tensor->strides.column};
     return v;
 }
 
@@ -44,9 +44,9 @@ static size_t integer_size(clattn_integer type) { return type == CLATTN_INT64 ? 
 static void set_options(const clattn_problem *p, const clattn_call *call, struct launch_args *args)
 {
     const clattn_strides *mask = &call->mask_strides, *bias = &call->bias_strides;
-    args->mask = float_view(&call->mask, 1, mask->batch, mask->head, mask->seq_q, mask->seq_kv);
-    args->bias = float_view(&call->bias, cla_type_size(p->bias.type), bias->batch, bias->head, bias->seq_q, bias->seq_kv);
-    args->slopes = float_view(&call->alibi, sizeof(float), p->alibi.stride_batch, p->alibi.stride_head, 0, 0);
+    args->mask = float_view(&call->mask, 1, mask->batch, mask->head, mask->row, mask->column);
+    args->bias = float_view(&call->bias, cla_type_size(p->bias.type), bias->batch, bias->head, bias->row, bias->column);
+    args->slopes = float_view(&call->alibi, sizeof(float), p->alibi.strides.batch, p->alibi.strides.head, 0, 0);
     args->sinks = (int64_t)(call->sinks.offset / sizeof(float));
     args->factors = (int64_t)(call->bias_factors.offset / sizeof(float));
     args->mask_columns = (int32_t)(call->mask_columns < 0 ? call->seq_kv : call->mask_columns);
@@ -122,9 +122,9 @@ void cla_launch_args(const clattn_problem *p, const struct config *config, const
     args->k = view(&p->k, &call->k);
     args->v = view(&p->v, &call->v);
     args->o = view(&p->o, &call->o);
-    args->lse = float_view(&call->lse, sizeof(float), p->lse.stride_batch, p->lse.stride_head, p->lse.stride_seq, 0);
-    args->scores = float_view(&call->scores, sizeof(float), p->scores.stride_batch, p->scores.stride_head,
-                              p->scores.stride_seq_q, p->scores.stride_seq_kv);
+    args->lse = float_view(&call->lse, sizeof(float), p->lse.strides.batch, p->lse.strides.head, p->lse.strides.row, 0);
+    args->scores = float_view(&call->scores, sizeof(float), p->scores.strides.batch, p->scores.strides.head,
+                              p->scores.strides.row, p->scores.strides.column);
     args->workspace = (int64_t)(call->workspace.offset / sizeof(float));
     args->batches = (int32_t)call->batch;
     args->heads_q = (int32_t)p->heads_q;
@@ -139,7 +139,7 @@ void cla_launch_args(const clattn_problem *p, const struct config *config, const
     set_classes(p, config, call, args);
     args->has_lse = p->lse.present;
     args->scores_kind = (int32_t)p->scores.kind;
-    args->score_head = (int32_t)p->score_heads.first;
+    args->score_head = (int32_t)p->scores.first_head;
     args->score_heads = (int32_t)cla_score_heads(p);
     args->scores_only = config->scores_only;
     args->scale = call->scale;

@@ -17,12 +17,26 @@ struct merge_args {
 
 void clattn_merge_init_sized(clattn_merge *merge, size_t size)
 {
+    clattn_merge fresh;
     if (!merge)
         return;
+    memset(&fresh, 0, sizeof fresh);
+    fresh.a.o_layout.type = fresh.b.o_layout.type = fresh.out.o_layout.type = CLATTN_FP32;
     memset(merge, 0, size);
+    memcpy(merge, &fresh, size < sizeof fresh ? size : sizeof fresh);
     merge->struct_size = size;
-    if (size >= sizeof *merge)
-        merge->a.o_layout.type = merge->b.o_layout.type = merge->out.o_layout.type = CLATTN_FP32;
+}
+
+/* Copies a caller's struct, which may be shorter or longer than this library's. */
+static clattn_status take(const clattn_merge *given, clattn_merge *merge, clattn_error *error)
+{
+    if (given->struct_size < offsetof(clattn_merge, out) + sizeof given->out)
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, "merge.struct_size",
+                        "merge.struct_size is %zu: call clattn_merge_init before setting fields", given->struct_size);
+    clattn_merge_init(merge);
+    memcpy(merge, given, given->struct_size < sizeof *merge ? given->struct_size : sizeof *merge);
+    merge->struct_size = sizeof *merge;
+    return CLATTN_SUCCESS;
 }
 
 static clattn_status check_partial(const char *o_field, const char *lse_field, const clattn_partial *part,
@@ -37,13 +51,13 @@ static clattn_status check_partial(const char *o_field, const char *lse_field, c
                                    &part->o,
                                    cla_type_size(layout->type),
                                    {m->batch, m->heads, m->seq_q, m->head_dim},
-                                   {layout->stride_batch, layout->stride_head, layout->stride_seq, layout->stride_dim},
+                                   {layout->strides.batch, layout->strides.head, layout->strides.row, layout->strides.column},
                                    written};
     const struct tensor_check lse = {lse_field,
                                      &part->lse,
                                      sizeof(float),
                                      {m->batch, m->heads, m->seq_q, 1},
-                                     {part->lse_stride_batch, part->lse_stride_head, part->lse_stride_seq, 0},
+                                     {part->lse_strides.batch, part->lse_strides.head, part->lse_strides.row, 0},
                                      written};
     TRY(cla_check_tensor(&o, context, error));
     return needs_lse ? cla_check_tensor(&lse, context, error) : CLATTN_SUCCESS;
@@ -57,13 +71,13 @@ static clattn_status check_out_strides(const clattn_merge *m, clattn_error *erro
     const bool lse = has_lse(m);
     if (cla_problem_is_empty(m->batch, m->heads, m->seq_q) || m->head_dim == 0) /* contiguous strides may be 0 */
         return CLATTN_SUCCESS;
-    TRY(cla_check_output_stride("merge.out.o_layout.stride_batch", m->batch, out->o_layout.stride_batch, error));
-    TRY(cla_check_output_stride("merge.out.o_layout.stride_head", m->heads, out->o_layout.stride_head, error));
-    TRY(cla_check_output_stride("merge.out.o_layout.stride_seq", m->seq_q, out->o_layout.stride_seq, error));
-    TRY(cla_check_output_stride("merge.out.o_layout.stride_dim", m->head_dim, out->o_layout.stride_dim, error));
-    TRY(cla_check_output_stride("merge.out.lse_stride_batch", lse ? m->batch : 0, out->lse_stride_batch, error));
-    TRY(cla_check_output_stride("merge.out.lse_stride_head", lse ? m->heads : 0, out->lse_stride_head, error));
-    return cla_check_output_stride("merge.out.lse_stride_seq", lse ? m->seq_q : 0, out->lse_stride_seq, error);
+    TRY(cla_check_output_stride("merge.out.o_layout.strides.batch", m->batch, out->o_layout.strides.batch, error));
+    TRY(cla_check_output_stride("merge.out.o_layout.strides.head", m->heads, out->o_layout.strides.head, error));
+    TRY(cla_check_output_stride("merge.out.o_layout.strides.row", m->seq_q, out->o_layout.strides.row, error));
+    TRY(cla_check_output_stride("merge.out.o_layout.strides.column", m->head_dim, out->o_layout.strides.column, error));
+    TRY(cla_check_output_stride("merge.out.lse_strides.batch", lse ? m->batch : 0, out->lse_strides.batch, error));
+    TRY(cla_check_output_stride("merge.out.lse_strides.head", lse ? m->heads : 0, out->lse_strides.head, error));
+    return cla_check_output_stride("merge.out.lse_strides.row", lse ? m->seq_q : 0, out->lse_strides.row, error);
 }
 
 static clattn_status check(const clattn_merge *m, const clattn_context *context, clattn_error *error)
@@ -86,15 +100,15 @@ static clattn_status check(const clattn_merge *m, const clattn_context *context,
 static struct tensor_view o_view(const clattn_partial *part)
 {
     const clattn_tensor *t = &part->o_layout;
-    const struct tensor_view v = {(int64_t)(part->o.offset / cla_type_size(t->type)), t->stride_batch, t->stride_head,
-                                  t->stride_seq, t->stride_dim};
+    const struct tensor_view v = {(int64_t)(part->o.offset / cla_type_size(t->type)), t->strides.batch, t->strides.head,
+                                  t->strides.row, t->strides.column};
     return v;
 }
 
 static struct tensor_view lse_view(const clattn_partial *part)
 {
-    const struct tensor_view v = {(int64_t)(part->lse.offset / sizeof(float)), part->lse_stride_batch, part->lse_stride_head,
-                                  part->lse_stride_seq, 0};
+    const struct tensor_view v = {(int64_t)(part->lse.offset / sizeof(float)), part->lse_strides.batch, part->lse_strides.head,
+                                  part->lse_strides.row, 0};
     return v;
 }
 
@@ -149,16 +163,17 @@ static cl_int set_arguments(const clattn_context *context, cl_kernel kernel, con
     return code == CL_SUCCESS ? clSetKernelArg(kernel, count, sizeof args, &args) : code;
 }
 
-clattn_status clattn_enqueue_merge(clattn_context *context, cl_command_queue queue, const clattn_merge *merge,
+clattn_status clattn_enqueue_merge(clattn_context *context, cl_command_queue queue, const clattn_merge *given,
                                    cl_uint wait_count, const cl_event *wait_list, cl_event *event, clattn_error *error)
 {
     cl_kernel kernel = NULL;
+    clattn_merge full;
+    const clattn_merge *const merge = &full;
     cla_clear(error);
-    if (!context || !merge)
+    if (!context || !given)
         return cla_fail(error, CLATTN_INVALID_ARGUMENT, context ? "merge" : "context", "%s is NULL",
                         context ? "merge" : "context");
-    if (merge->struct_size < sizeof *merge)
-        return cla_fail(error, CLATTN_INVALID_ARGUMENT, "merge.struct_size", "call clattn_merge_init before setting fields");
+    TRY(take(given, &full, error));
     TRY(cla_check_queue(context, queue, wait_count, wait_list, error));
     TRY(check(merge, context, error));
     const size_t rows = (size_t)merge->batch * (size_t)merge->heads * (size_t)merge->seq_q;

@@ -28,39 +28,47 @@ static bool is_packed(const clattn_problem *p) { return p->packed.starts != CLAT
 
 static void lay_out(clattn_tensor *tensor, clattn_layout layout, int64_t batch, int64_t heads, int64_t seq, int64_t dim)
 {
-    tensor->stride_dim = 1;
-    tensor->stride_seq = layout == CLATTN_BHSD ? dim : cla_times(layout == CLATTN_BSHD ? heads : cla_times(batch, heads), dim);
-    tensor->stride_head = layout == CLATTN_BHSD ? cla_times(seq, dim) : dim;
-    tensor->stride_batch = cla_times(layout == CLATTN_SBHD ? heads : cla_times(heads, seq), dim);
+    tensor->strides.column = 1;
+    tensor->strides.row = layout == CLATTN_BHSD ? dim : cla_times(layout == CLATTN_BSHD ? heads : cla_times(batch, heads), dim);
+    tensor->strides.head = layout == CLATTN_BHSD ? cla_times(seq, dim) : dim;
+    tensor->strides.batch = cla_times(layout == CLATTN_SBHD ? heads : cla_times(heads, seq), dim);
 }
 
 int64_t cla_score_heads(const clattn_problem *p)
 {
     /* Also asked of numbers that nobody has checked yet: these may wrap. */
-    return p->score_heads.count ? p->score_heads.count : (int64_t)((uint64_t)p->heads_q - (uint64_t)p->score_heads.first);
+    return p->scores.heads ? p->scores.heads : (int64_t)((uint64_t)p->heads_q - (uint64_t)p->scores.first_head);
 }
 
-void clattn_problem_set_layout(clattn_problem *p, clattn_layout layout)
+/* The part of a caller's struct that both sides know; what it lacks is at its default. */
+static size_t known_size(const clattn_problem *given)
 {
-    /* A program built against an older header has no options behind `scores`. */
-    if (!p || p->struct_size < offsetof(clattn_problem, softcap))
+    return given->struct_size < sizeof *given ? given->struct_size : sizeof *given;
+}
+
+void clattn_problem_set_layout(clattn_problem *problem, clattn_layout layout)
+{
+    clattn_problem full, *const p = &full;
+    if (!problem || problem->struct_size < CLA_PROBLEM_LEAST_SIZE)
         return;
-    const bool packed = p->struct_size >= offsetof(clattn_problem, score_heads) && is_packed(p);
+    clattn_problem_init(p);
+    memcpy(p, problem, known_size(problem));
+    const bool packed = is_packed(p);
     const int64_t batch = packed ? 1 : p->batch;
     const int64_t seq_q = packed ? p->packed.total_q : p->seq_q, seq_kv = packed ? p->packed.total_kv : p->seq_kv;
     lay_out(&p->q, layout, batch, p->heads_q, seq_q, p->head_dim_qk);
     lay_out(&p->k, layout, batch, p->heads_kv, seq_kv, p->head_dim_qk);
     lay_out(&p->v, layout, batch, p->heads_kv, seq_kv, p->head_dim_v);
     lay_out(&p->o, layout, batch, p->heads_q, seq_q, p->head_dim_v);
-    p->lse.stride_seq = 1;
-    p->lse.stride_head = seq_q;
-    p->lse.stride_batch = cla_times(p->heads_q, seq_q);
+    p->lse.strides.row = 1;
+    p->lse.strides.head = seq_q;
+    p->lse.strides.batch = cla_times(p->heads_q, seq_q);
     /* Scores are numbered within each sequence, packed or not. */
-    p->scores.stride_seq_kv = 1;
-    p->scores.stride_seq_q = p->seq_kv;
-    p->scores.stride_head = cla_times(p->seq_q, p->seq_kv);
-    p->scores.stride_batch =
-        cla_times(cla_times(p->struct_size >= sizeof *p ? cla_score_heads(p) : p->heads_q, p->seq_q), p->seq_kv);
+    p->scores.strides.column = 1;
+    p->scores.strides.row = p->seq_kv;
+    p->scores.strides.head = cla_times(p->seq_q, p->seq_kv);
+    p->scores.strides.batch = cla_times(cla_times(cla_score_heads(p), p->seq_q), p->seq_kv);
+    memcpy(problem, p, known_size(problem));
 }
 
 const char *cla_type_name(clattn_type type)
@@ -147,20 +155,20 @@ static clattn_status check_outputs(const clattn_problem *p, clattn_error *error)
     const int64_t batch = is_packed(p) ? 1 : p->batch;
     if (cla_problem_is_empty(p->batch, p->heads_q, p->seq_q)) /* nothing is written; contiguous strides may be 0 */
         return CLATTN_SUCCESS;
-    TRY(cla_check_output_stride("problem.o.stride_batch", batch, p->o.stride_batch, error));
-    TRY(cla_check_output_stride("problem.o.stride_head", p->heads_q, p->o.stride_head, error));
-    TRY(cla_check_output_stride("problem.o.stride_seq", p->seq_q, p->o.stride_seq, error));
-    TRY(cla_check_output_stride("problem.o.stride_dim", p->head_dim_v, p->o.stride_dim, error));
+    TRY(cla_check_output_stride("problem.o.strides.batch", batch, p->o.strides.batch, error));
+    TRY(cla_check_output_stride("problem.o.strides.head", p->heads_q, p->o.strides.head, error));
+    TRY(cla_check_output_stride("problem.o.strides.row", p->seq_q, p->o.strides.row, error));
+    TRY(cla_check_output_stride("problem.o.strides.column", p->head_dim_v, p->o.strides.column, error));
     if (p->lse.present) {
-        TRY(cla_check_output_stride("problem.lse.stride_batch", batch, p->lse.stride_batch, error));
-        TRY(cla_check_output_stride("problem.lse.stride_head", p->heads_q, p->lse.stride_head, error));
-        TRY(cla_check_output_stride("problem.lse.stride_seq", p->seq_q, p->lse.stride_seq, error));
+        TRY(cla_check_output_stride("problem.lse.strides.batch", batch, p->lse.strides.batch, error));
+        TRY(cla_check_output_stride("problem.lse.strides.head", p->heads_q, p->lse.strides.head, error));
+        TRY(cla_check_output_stride("problem.lse.strides.row", p->seq_q, p->lse.strides.row, error));
     }
     if (p->scores.kind != CLATTN_SCORES_NONE && p->seq_kv > 0) {
-        TRY(cla_check_output_stride("problem.scores.stride_batch", p->batch, p->scores.stride_batch, error));
-        TRY(cla_check_output_stride("problem.scores.stride_head", cla_score_heads(p), p->scores.stride_head, error));
-        TRY(cla_check_output_stride("problem.scores.stride_seq_q", p->seq_q, p->scores.stride_seq_q, error));
-        TRY(cla_check_output_stride("problem.scores.stride_seq_kv", p->seq_kv, p->scores.stride_seq_kv, error));
+        TRY(cla_check_output_stride("problem.scores.strides.batch", p->batch, p->scores.strides.batch, error));
+        TRY(cla_check_output_stride("problem.scores.strides.head", cla_score_heads(p), p->scores.strides.head, error));
+        TRY(cla_check_output_stride("problem.scores.strides.row", p->seq_q, p->scores.strides.row, error));
+        TRY(cla_check_output_stride("problem.scores.strides.column", p->seq_kv, p->scores.strides.column, error));
     }
     return CLATTN_SUCCESS;
 }
@@ -186,8 +194,8 @@ static clattn_status check_scores(const clattn_problem *p, clattn_error *error)
                         (int)p->scores.kind);
     if (p->scores.kind == CLATTN_SCORES_NONE)
         return CLATTN_SUCCESS;
-    TRY(check_size("problem.score_heads.first", p->score_heads.first, 0, p->heads_q > 0 ? p->heads_q - 1 : 0, error));
-    return check_size("problem.score_heads.count", p->score_heads.count, 0, p->heads_q - p->score_heads.first, error);
+    TRY(check_size("problem.scores.first_head", p->scores.first_head, 0, p->heads_q > 0 ? p->heads_q - 1 : 0, error));
+    return check_size("problem.scores.heads", p->scores.heads, 0, p->heads_q - p->scores.first_head, error);
 }
 
 static clattn_status check_integer(const char *field, clattn_integer type, clattn_error *error)
@@ -240,10 +248,10 @@ clattn_status cla_problem_take(const clattn_problem *given, clattn_problem *prob
     clattn_problem_init(problem);
     if (!given)
         return cla_fail(error, CLATTN_INVALID_ARGUMENT, "problem", "problem is NULL");
-    if (given->struct_size < offsetof(clattn_problem, scale))
+    if (given->struct_size < CLA_PROBLEM_LEAST_SIZE)
         return cla_fail(error, CLATTN_INVALID_ARGUMENT, "problem.struct_size",
                         "problem.struct_size is %zu: call clattn_problem_init before setting fields", given->struct_size);
-    memcpy(problem, given, given->struct_size < sizeof *problem ? given->struct_size : sizeof *problem);
+    memcpy(problem, given, known_size(given));
     problem->struct_size = sizeof *problem;
     TRY(check_sizes(problem, error));
     TRY(check_type("problem.q.type", problem->q.type, error));

@@ -31,6 +31,9 @@ clattn_status cla_check_rows(const char *field, int64_t batch, int64_t heads, in
 const char *cla_type_name(clattn_type type);
 const char *cla_corner_name(clattn_corner corner);
 
+/* A struct that ends before its options was not set by clattn_problem_init. */
+#define CLA_PROBLEM_LEAST_SIZE offsetof(clattn_problem, scale)
+
 enum { CLA_MAX_HEAD_DIM = 65536 };
 #define CLA_MAX_SEQ ((int64_t)1 << 29)
 #define CLA_MAX_ROWS ((int64_t)1 << 50)

@@ -108,7 +108,7 @@ static clattn_status measure(clattn_context *context, const clattn_problem *prob
     const clattn_tensor *const tensors[] = {&trial.q, &trial.k, &trial.v, &trial.o};
     for (int i = 0; i < 4 && status == CLATTN_SUCCESS; i++) {
         cl_int code;
-        buffers[i] = make_buffer(context, tensors[i]->stride_batch, tensors[i]->type, &code);
+        buffers[i] = make_buffer(context, tensors[i]->strides.batch, tensors[i]->type, &code);
         *places[i] = clattn_mem(buffers[i], 0);
         if (code != CL_SUCCESS)
             status = cla_fail_cl(error, code, "clCreateBuffer");

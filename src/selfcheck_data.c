@@ -32,12 +32,12 @@ void cla_check_problem(const clattn_problem *like, const struct config *config, 
     /* A text with the options of its plan alone would pass over others. */
     const bool all = cla_problem_alters_scores(like) && !config->engine->options_apart;
     p->mask.present = all || like->mask.present;
-    p->mask.stride_seq_q = p->bias.stride_seq_q = p->seq_kv;
-    p->mask.stride_seq_kv = p->bias.stride_seq_kv = 1;
+    p->mask.strides.row = p->bias.strides.row = p->seq_kv;
+    p->mask.strides.column = p->bias.strides.column = 1;
     p->bias.present = like->bias.present;
     p->bias.type = like->bias.type;
     p->alibi.present = all || like->alibi.present;
-    p->alibi.stride_head = 1;
+    p->alibi.strides.head = 1;
     p->softcap = number != 0 && (all || like->softcap != 0.0f) ? 6.0f : 0.0f;
     clattn_problem_set_layout(p, CLATTN_BHSD);
 }

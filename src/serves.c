@@ -8,9 +8,9 @@ static bool same_stride(int64_t bound, int64_t a, int64_t b) { return bound <= 1
 
 static bool same_tensor(int64_t batch, int64_t heads, int64_t seq, int64_t dim, const clattn_tensor *a, const clattn_tensor *b)
 {
-    return a->type == b->type && same_stride(batch, a->stride_batch, b->stride_batch) &&
-           same_stride(heads, a->stride_head, b->stride_head) && same_stride(seq, a->stride_seq, b->stride_seq) &&
-           same_stride(dim, a->stride_dim, b->stride_dim);
+    return a->type == b->type && same_stride(batch, a->strides.batch, b->strides.batch) &&
+           same_stride(heads, a->strides.head, b->strides.head) && same_stride(seq, a->strides.row, b->strides.row) &&
+           same_stride(dim, a->strides.column, b->strides.column);
 }
 
 /* Packed tensors have rows of all sequences behind each other and no batch axis. */
@@ -29,15 +29,15 @@ static bool same_outputs(const clattn_problem *p, const clattn_problem *other)
 {
     if (p->lse.present != other->lse.present || p->scores.kind != other->scores.kind)
         return false;
-    if (p->lse.present &&
-        !(same_stride(p->batch, p->lse.stride_batch, other->lse.stride_batch) &&
-          same_stride(p->heads_q, p->lse.stride_head, other->lse.stride_head) && p->lse.stride_seq == other->lse.stride_seq))
+    if (p->lse.present && !(same_stride(p->batch, p->lse.strides.batch, other->lse.strides.batch) &&
+                            same_stride(p->heads_q, p->lse.strides.head, other->lse.strides.head) &&
+                            p->lse.strides.row == other->lse.strides.row))
         return false;
     return p->scores.kind == CLATTN_SCORES_NONE ||
-           (p->score_heads.first == other->score_heads.first && cla_score_heads(p) == cla_score_heads(other) &&
-            same_stride(p->batch, p->scores.stride_batch, other->scores.stride_batch) &&
-            p->scores.stride_head == other->scores.stride_head && p->scores.stride_seq_q == other->scores.stride_seq_q &&
-            p->scores.stride_seq_kv == other->scores.stride_seq_kv);
+           (p->scores.first_head == other->scores.first_head && cla_score_heads(p) == cla_score_heads(other) &&
+            same_stride(p->batch, p->scores.strides.batch, other->scores.strides.batch) &&
+            p->scores.strides.head == other->scores.strides.head && p->scores.strides.row == other->scores.strides.row &&
+            p->scores.strides.column == other->scores.strides.column);
 }
 
 static bool both_or_neither(int64_t a, int64_t b) { return (a == 0) == (b == 0); }
@@ -48,15 +48,15 @@ static bool same_options(const clattn_problem *p, const clattn_problem *other)
     if (p->softcap != other->softcap || p->sinks != other->sinks || p->mask.present != other->mask.present ||
         p->bias.present != other->bias.present || p->alibi.present != other->alibi.present)
         return false;
-    if (p->mask.present && !(both_or_neither(p->mask.stride_batch, other->mask.stride_batch) &&
-                             both_or_neither(p->mask.stride_head, other->mask.stride_head)))
+    if (p->mask.present && !(both_or_neither(p->mask.strides.batch, other->mask.strides.batch) &&
+                             both_or_neither(p->mask.strides.head, other->mask.strides.head)))
         return false;
     if (p->bias.present && !(p->bias.type == other->bias.type && p->bias.factors == other->bias.factors &&
-                             both_or_neither(p->bias.stride_batch, other->bias.stride_batch) &&
-                             both_or_neither(p->bias.stride_head, other->bias.stride_head)))
+                             both_or_neither(p->bias.strides.batch, other->bias.strides.batch) &&
+                             both_or_neither(p->bias.strides.head, other->bias.strides.head)))
         return false;
-    return !p->alibi.present || (same_stride(p->batch, p->alibi.stride_batch, other->alibi.stride_batch) &&
-                                 same_stride(p->heads_q, p->alibi.stride_head, other->alibi.stride_head));
+    return !p->alibi.present || (same_stride(p->batch, p->alibi.strides.batch, other->alibi.strides.batch) &&
+                                 same_stride(p->heads_q, p->alibi.strides.head, other->alibi.strides.head));
 }
 
 static bool same_sequences(const clattn_problem *p, const clattn_problem *other)

@@ -237,8 +237,8 @@ static clattn_status take_scores(struct shape *s, const char *word, size_t lengt
             }
         return refuse(error, word, length, "expected raw, softcap, bias, softmax or none behind =");
     }
-    if (!has_prefix(word, length, "score-heads=", &rest) || !comma || !read_number(rest, comma, &p->score_heads.first) ||
-        !read_number(comma + 1, end, &p->score_heads.count))
+    if (!has_prefix(word, length, "score-heads=", &rest) || !comma || !read_number(rest, comma, &p->scores.first_head) ||
+        !read_number(comma + 1, end, &p->scores.heads))
         return refuse(error, word, length, "expected score-heads=FIRST,COUNT in query heads, a count of 0 for the rest");
     return CLATTN_SUCCESS;
 }
@@ -310,12 +310,12 @@ static void complete(struct shape *s)
     p->packed.total_kv = p->packed.starts ? cla_times(p->batch, p->seq_kv) : 0;
     clattn_problem_set_layout(p, CLATTN_BHSD);
     if (p->mask.present)
-        lay_out_dims(p, s->mask_dims, &p->mask.stride_batch, &p->mask.stride_head, &p->mask.stride_seq_q,
-                     &p->mask.stride_seq_kv);
+        lay_out_dims(p, s->mask_dims, &p->mask.strides.batch, &p->mask.strides.head, &p->mask.strides.row,
+                     &p->mask.strides.column);
     if (p->bias.present)
-        lay_out_dims(p, s->bias_dims, &p->bias.stride_batch, &p->bias.stride_head, &p->bias.stride_seq_q,
-                     &p->bias.stride_seq_kv);
-    p->alibi.stride_head = p->alibi.present;
+        lay_out_dims(p, s->bias_dims, &p->bias.strides.batch, &p->bias.strides.head, &p->bias.strides.row,
+                     &p->bias.strides.column);
+    p->alibi.strides.head = p->alibi.present;
 }
 
 static clattn_status parse(const char *text, clattn_problem *problem, clattn_error *error)
@@ -394,9 +394,9 @@ static void print_options(struct text *text, const clattn_problem *p)
     if (p->softcap != 0.0f)
         print_float(text, "softcap", p->softcap);
     if (p->mask.present)
-        print_dims(text, "mask", p->mask.stride_batch, p->mask.stride_head, p->mask.stride_seq_q, p->mask.stride_seq_kv);
+        print_dims(text, "mask", p->mask.strides.batch, p->mask.strides.head, p->mask.strides.row, p->mask.strides.column);
     if (p->bias.present) {
-        print_dims(text, "bias", p->bias.stride_batch, p->bias.stride_head, p->bias.stride_seq_q, p->bias.stride_seq_kv);
+        print_dims(text, "bias", p->bias.strides.batch, p->bias.strides.head, p->bias.strides.row, p->bias.strides.column);
         cla_text_add(text, "%s%s%s", p->bias.type == CLATTN_FP32 ? "" : " bias-type=",
                      p->bias.type == CLATTN_FP32 ? "" : cla_type_name(p->bias.type), p->bias.factors ? " bias-factors" : "");
     }
@@ -407,15 +407,15 @@ static void print_options(struct text *text, const clattn_problem *p)
     cla_text_add(text, "%s%s%s", p->alibi.present ? " alibi" : "", p->sinks ? " sinks" : "", p->lse.present ? " lse" : "");
     if (p->scores.kind > CLATTN_SCORES_NONE && p->scores.kind <= CLATTN_SCORES_SOFTMAX)
         cla_text_add(text, " scores=%s", score_names[p->scores.kind]);
-    if (p->score_heads.first || p->score_heads.count)
-        cla_text_add(text, " score-heads=%" PRId64 ",%" PRId64, p->score_heads.first, p->score_heads.count);
+    if (p->scores.first_head || p->scores.heads)
+        cla_text_add(text, " score-heads=%" PRId64 ",%" PRId64, p->scores.first_head, p->scores.heads);
 }
 
 clattn_status clattn_problem_print(const clattn_problem *given, char *out, size_t size, size_t *needed)
 {
     struct text text = {0};
     clattn_problem full, *const p = &full;
-    if (!given || given->struct_size < offsetof(clattn_problem, scale))
+    if (!given || given->struct_size < CLA_PROBLEM_LEAST_SIZE)
         return CLATTN_INVALID_ARGUMENT;
     clattn_problem_init(p);
     memcpy(p, given, given->struct_size < sizeof *p ? given->struct_size : sizeof *p);

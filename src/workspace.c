@@ -23,8 +23,8 @@ size_t cla_classes_offset(const clattn_problem *p, const struct config *config)
 struct class_table cla_class_table(const clattn_problem *p, const struct config *config, int64_t batch, int64_t seq_q,
                                    int64_t seq_kv)
 {
-    const bool by_head = (p->mask.present && p->mask.stride_head != 0) || (p->bias.present && p->bias.stride_head != 0);
-    const bool by_batch = (p->mask.present && p->mask.stride_batch != 0) || (p->bias.present && p->bias.stride_batch != 0);
+    const bool by_head = (p->mask.present && p->mask.strides.head != 0) || (p->bias.present && p->bias.strides.head != 0);
+    const bool by_batch = (p->mask.present && p->mask.strides.batch != 0) || (p->bias.present && p->bias.strides.batch != 0);
     struct class_table table = {.q_blocks = cla_divide_up(seq_q, config->block_m),
                                 .key_blocks = cla_divide_up(seq_kv, config->block_n)};
     const int64_t tiles = table.q_blocks * table.key_blocks, heads = by_head ? p->heads_q : 1;

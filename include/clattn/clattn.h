@@ -4,8 +4,9 @@
  *
  *     O = softmax(scale * Q * K^T, masked) * V          one pass, no seq_q x seq_kv tensor in memory
  *
- * In four steps: a *context* (one OpenCL device), a *problem* (types, sizes, strides, options), a *plan* (engine, tiles, built
- * kernels) and any number of *calls* enqueued on it. docs/semantics.md says what every option means.
+ * In its simplest form: a *context* (one OpenCL device), a *problem* (types, sizes, strides, options) and clattn_attention,
+ * which enqueues one attention on a queue of the caller's. An application that computes again and again keeps a *plan* (engine,
+ * tiles, built kernels) of a problem and enqueues any number of *calls* on it. docs/semantics.md says what every option means.
  *
  * Rules that hold for every function of this header:
  * - It returns a status and never aborts, prints, or keeps state outside the objects it is given.
@@ -14,9 +15,10 @@
  * - Functions on distinct objects may run at once on any threads. A context and a plan may be used by many threads at once;
  *   destroying one while another thread uses it is the caller's error.
  * - Sizes are in elements, buffer offsets and workspace sizes in bytes. Strides are in elements of their tensor.
- * - Structs begin with `struct_size`, set by their `_init` function (which passes the size that the program was compiled with
- * to its `_init_sized` twin in the library), so that a program built against an older header keeps working with a newer
- * library.
+ * - Structs that may grow begin with `struct_size`, set by their `_init` function (which passes the size that the program was
+ *   compiled with to its `_init_sized` twin in the library). New fields come at their end, so a program built against an older
+ *   header keeps working with a newer library. Structs without `struct_size` (clattn_strides, clattn_tensor, clattn_buffer,
+ *   clattn_partial) stay as they are.
  */
 #ifndef CLATTN_CLATTN_H
 #define CLATTN_CLATTN_H
@@ -91,12 +93,12 @@ CLATTN_API const char *clattn_status_name(clattn_status status);
 /* The text of the status. */
 CLATTN_API const char *clattn_status_text(clattn_status status);
 
-/* Why a function failed. */
+/* Why a function failed. {0} counts as a struct of the first version. */
 typedef struct clattn_error {
-    size_t struct_size;   /* of the caller's struct, as in all structs here */
+    size_t struct_size;   /* set by _init */
     clattn_status status; /* what the function returned */
     int32_t cl_code;      /* the OpenCL code behind it, 0 when there is none */
-    char field[64];       /* what is wrong, such as "problem.k.stride_seq"; "" when it is no argument */
+    char field[64];       /* what is wrong, such as "problem.k.strides.row"; "" when it is no argument */
     char message[1400];   /* one or more lines of text without a final newline, cut at the end when too long */
 } clattn_error;
 
@@ -207,12 +209,22 @@ typedef enum clattn_type {
     CLATTN_BF16 = 3, /* the upper half of a binary32 */
 } clattn_type;
 
-/* Element (b, h, s, d) of a tensor stands at b*stride_batch + h*stride_head + s*stride_seq + d*stride_dim, in elements from the
- * start of its buffer plus the call's byte offset. Any values, negative and 0 included (0 not for an output dimension over 1).
- * The fastest path wants stride_dim = 1 and the others multiples of 16 bytes. */
+/* Element (b, h, r, c) of a tensor stands at b*batch + h*head + r*row + c*column, in elements from the start of its buffer plus
+ * the call's byte offset. What rows and columns are:
+ *     q, k, v, o           positions of the sequence, elements of a head's vector
+ *     scores, mask, bias   queries, keys
+ *     lse                  queries; `column` is not used
+ *     alibi                `row` and `column` are not used
+ * Any values, negative and 0 included (0 not for an output dimension over 1). The fastest path wants column = 1 and the others
+ * multiples of 16 bytes. */
+typedef struct clattn_strides {
+    int64_t batch, head, row, column;
+} clattn_strides;
+
+/* How q, k, v or o lies in memory. */
 typedef struct clattn_tensor {
-    clattn_type type;                                          /* of its elements */
-    int64_t stride_batch, stride_head, stride_seq, stride_dim; /* in elements */
+    clattn_type type;       /* of its elements */
+    clattn_strides strides; /* in elements */
 } clattn_tensor;
 
 /* Integers that a device buffer holds. */
@@ -229,7 +241,7 @@ typedef enum clattn_corner {
     CLATTN_EXPLICIT = 2,     /* offset given by the caller, one for all or one a sequence: keys in the cache before query 0 */
 } clattn_corner;
 
-/* What the second output of a call shows. Whatever engine gives O, this comes from the kernels of `unfused`, in fp32. */
+/* What the second output of a call shows, in fp32. */
 typedef enum clattn_scores_kind {
     CLATTN_SCORES_NONE = 0,
     CLATTN_SCORES_RAW = 1,     /* scale * q.k of every query and key, hidden or not */
@@ -258,11 +270,12 @@ typedef struct clattn_problem {
     int64_t offset;                  /* with CLATTN_EXPLICIT */
     struct { /* log-sum-exp output, natural logarithm, fp32; in a row that sees nothing the sink, or -inf */
         bool present;
-        int64_t stride_batch, stride_head, stride_seq;
+        clattn_strides strides;
     } lse;
-    struct { /* fp32, element (b, h - score_heads.first, i, j) over query heads */
+    struct { /* a second output, fp32: element (b, h - first_head, i, j) of the query heads from first_head on */
         clattn_scores_kind kind;
-        int64_t stride_batch, stride_head, stride_seq_q, stride_seq_kv;
+        int64_t first_head, heads; /* how many heads; 0: all from first_head on */
+        clattn_strides strides;
     } scores;
 
     /* Options. docs/semantics.md has a worked example of each. */
@@ -273,18 +286,18 @@ typedef struct clattn_problem {
     struct { /* one byte a key, non-zero keeps it. Any stride may be 0 (broadcast) */
         bool present;
         int64_t columns; /* keys that it speaks of; the others are hidden. -1, as set by _init: all keys of the call */
-        int64_t stride_batch, stride_head, stride_seq_q, stride_seq_kv;
+        clattn_strides strides;
     } mask;
     struct { /* added to the scaled score; -inf hides the key. Any stride may be 0 (broadcast) */
         bool present;
         clattn_type type;
         bool factors; /* call.bias_factors holds one float a query head that multiplies the bias */
         int64_t columns;
-        int64_t stride_batch, stride_head, stride_seq_q, stride_seq_kv;
+        clattn_strides strides;
     } bias;
     struct { /* ALiBi: slope * |i + offset - j| is subtracted. fp32 slopes of query heads; strides may be 0 */
         bool present;
-        int64_t stride_batch, stride_head;
+        clattn_strides strides;
     } alibi;
     bool sinks;                /* call.sinks holds one float a query head that joins the denominator of its rows only */
     clattn_integer q_lengths;  /* call.q_lengths holds how many queries of each sequence are real; the others give 0 and -inf */
@@ -295,9 +308,6 @@ typedef struct clattn_problem {
                                   are the longest lengths: queries past them are not computed, keys past them not seen */
         int64_t total_q, total_kv; /* rows of the packed tensors */
     } packed;
-    struct { /* query heads that scores are wanted of; count 0: all from the first on */
-        int64_t first, count;
-    } score_heads;
 } clattn_problem;
 
 /* All sizes 0, all types fp32, scale unset, no option. */
@@ -325,6 +335,16 @@ CLATTN_API clattn_status clattn_problem_print(const clattn_problem *problem, cha
  * where n is a power of two; otherwise those of the next smaller power of two, then every other one of twice as many. */
 CLATTN_API void clattn_alibi_slopes(int64_t heads, float *slopes);
 
+/* --------------------------------------------------------------------------------------------------- attention in one call */
+
+/* Enqueues the attention of `problem` at its sizes, with these five buffers (lse may be NULL): makes a plan, enqueues a call on
+ * it and destroys it. Built programs stay with the context. For problems without options that need buffers of their own. An
+ * application that computes again and again keeps a plan instead, which saves the choice of an engine.
+ * Queue, wait list, event and errors are those of clattn_enqueue, with the errors of clattn_plan_create. */
+CLATTN_API clattn_status clattn_attention(clattn_context *context, cl_command_queue queue, const clattn_problem *problem,
+                                          cl_mem q, cl_mem k, cl_mem v, cl_mem o, cl_mem lse, cl_uint wait_count,
+                                          const cl_event *wait_list, cl_event *event, clattn_error *error);
+
 /* --------------------------------------------------------------------------------------------------------------- plan */
 
 /* A problem with an engine, tiles and built kernels. */
@@ -333,8 +353,7 @@ typedef struct clattn_plan clattn_plan;
 /* How a plan is made. The environment variables CLATTN_ENGINE and CLATTN_AVOID, if set, take the place of engine and avoid. */
 typedef struct clattn_plan_options {
     size_t struct_size; /* set by _init */
-    /* Only this engine, by the name that `clattn info` shows, "unfused" included. NULL: the best that serves. Scores
-     * come from the kernels of "unfused" beside its O, whatever it is. */
+    /* Only this engine, by the name that `clattn info` shows. NULL: the best that serves. */
     const char *engine;
     /* Names to pass over, separated by commas. NULL: none. */
     const char *avoid;
@@ -342,8 +361,9 @@ typedef struct clattn_plan_options {
      * the problem alone; -1: keys are never split. */
     int64_t chunk;
     /* A call that would keep the device busy for longer is cut into several launches of about this many milliseconds, with the
-     * same result bit for bit; the rate is measured when the plan is made. 0: 500 for `reference` on GPUs (drivers reset a
-     * device that is busy for some seconds), none for others; negative: none. */
+     * same result bit for bit; the rate is measured when the plan is made. 0: the library's choice, which is 500 for the one
+     * slow engine that serves every problem, on GPUs (drivers reset a device that is busy for some seconds), and none for
+     * others; negative: none. */
     double max_launch_ms;
 } clattn_plan_options;
 
@@ -372,7 +392,7 @@ CLATTN_API clattn_status clattn_supported(clattn_context *context, const clattn_
 /* Engine, tiles, local memory, and what was tried before and why it lost; several lines. Sizes as in clattn_context_facts. */
 CLATTN_API clattn_status clattn_plan_describe(const clattn_plan *plan, char *text, size_t size, size_t *needed);
 
-/* The name of the engine that serves, such as "simt". Lives as long as the library. */
+/* The name of the engine that serves, as `clattn info` lists it. Lives as long as the library. */
 CLATTN_API const char *clattn_plan_engine(const clattn_plan *plan);
 
 /* Bytes of workspace that a call at the plan's upper bounds needs; 0 for most plans. */
@@ -423,11 +443,6 @@ static inline clattn_buffer clattn_svm(void *pointer, size_t offset)
     return buffer;
 }
 
-/* Strides of a mask or a bias. */
-typedef struct clattn_strides {
-    int64_t batch, head, seq_q, seq_kv; /* in elements */
-} clattn_strides;
-
 /* What changes from call to call. */
 typedef struct clattn_call {
     size_t struct_size;                 /* set by _init */
@@ -475,19 +490,13 @@ CLATTN_API void clattn_call_set_problem(clattn_call *call, const clattn_problem 
 CLATTN_API clattn_status clattn_enqueue(clattn_plan *plan, cl_command_queue queue, const clattn_call *call, cl_uint wait_count,
                                         const cl_event *wait_list, cl_event *event, clattn_error *error);
 
-/* The one-call form: makes a plan of `problem`, enqueues it with these five buffers (lse may be NULL) on `queue` at the
- * problem's sizes, and destroys the plan. Programs stay with the context, so a second call with the same types and head sizes
- * builds nothing. Asynchronous like clattn_enqueue. */
-CLATTN_API clattn_status clattn_attention(clattn_context *context, cl_command_queue queue, const clattn_problem *problem,
-                                          cl_mem q, cl_mem k, cl_mem v, cl_mem o, cl_mem lse, clattn_error *error);
-
 /* -------------------------------------------------------------------------------------------------------------- merge */
 
 /* The result of attention over one part of the keys: an output and its LSE (natural logarithm). */
 typedef struct clattn_partial {
-    clattn_buffer o, lse;                                      /* both of them, except where the merged LSE is not wanted */
-    clattn_tensor o_layout;                                    /* of o */
-    int64_t lse_stride_batch, lse_stride_head, lse_stride_seq; /* of lse, in elements */
+    clattn_buffer o, lse;       /* both of them, except where the merged LSE is not wanted */
+    clattn_tensor o_layout;     /* of o */
+    clattn_strides lse_strides; /* of lse */
 } clattn_partial;
 
 /* Two partial results and where the whole goes. */

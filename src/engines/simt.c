@@ -112,8 +112,8 @@ static bool takes_slot_barriers(const struct facts *facts, const clattn_problem 
 {
     const bool fp32 = problem->q.type == CLATTN_FP32 && problem->k.type == CLATTN_FP32 && problem->v.type == CLATTN_FP32;
     return copies_by_itself(facts) && config->slots == 2 && fp32 && problem->head_dim_v > 128 &&
-           problem->head_dim_qk % 4 == 0 && problem->head_dim_v % 4 == 0 && problem->k.stride_dim == 1 &&
-           problem->v.stride_dim == 1 && config->block_n / config->cols_per_item <= 16 && config->work_group % 32 == 0 &&
+           problem->head_dim_qk % 4 == 0 && problem->head_dim_v % 4 == 0 && problem->k.strides.column == 1 &&
+           problem->v.strides.column == 1 && config->block_n / config->cols_per_item <= 16 && config->work_group % 32 == 0 &&
            !cla_problem_alters_scores(problem);
 }
 
@@ -148,17 +148,17 @@ static bool find_residence(const struct facts *facts, const clattn_problem *prob
 /* Whether four neighbours along an axis of stride 1 lie on a 4-element boundary whenever the first of the buffer does. */
 static bool by_four(const clattn_problem *problem, int64_t heads, const clattn_tensor *tensor, int64_t near, int64_t far)
 {
-    return near == 1 && far % 4 == 0 && (problem->batch <= 1 || tensor->stride_batch % 4 == 0) &&
-           (heads <= 1 || tensor->stride_head % 4 == 0);
+    return near == 1 && far % 4 == 0 && (problem->batch <= 1 || tensor->strides.batch % 4 == 0) &&
+           (heads <= 1 || tensor->strides.head % 4 == 0);
 }
 
 /* Whether the sequence axis is the contiguous one. */
-static bool along_keys(const clattn_tensor *tensor) { return tensor->stride_seq == 1 && tensor->stride_dim != 1; }
+static bool along_keys(const clattn_tensor *tensor) { return tensor->strides.row == 1 && tensor->strides.column != 1; }
 
 static bool is_by_four(const clattn_problem *problem, const clattn_tensor *tensor)
 {
-    return along_keys(tensor) ? by_four(problem, problem->heads_kv, tensor, tensor->stride_seq, tensor->stride_dim)
-                              : by_four(problem, problem->heads_kv, tensor, tensor->stride_dim, tensor->stride_seq);
+    return along_keys(tensor) ? by_four(problem, problem->heads_kv, tensor, tensor->strides.row, tensor->strides.column)
+                              : by_four(problem, problem->heads_kv, tensor, tensor->strides.column, tensor->strides.row);
 }
 
 /* K as it lies in memory is copied 16 bytes at a time, a quarter of the copies, but products read more at once. On the largest
@@ -357,7 +357,7 @@ static void defines(const struct facts *facts, const clattn_problem *problem, co
     if (config->few_rows)
         cla_text_add(out, "#define FEW_ROWS\n#define RING_SLOTS %d\n", config->slots);
     if (facts->device_kind == DEVICE_CPU)
-        cla_text_add(out, "#define KEEP_LOOPS\n");
+        cla_text_add(out, "#define stride_LOOPS\n");
     cla_text_add(out, "#define K_ALONG_KEYS %d\n#define K_BY_FOUR %d\n", config->transposed & 1, config->vector_k == 4);
     cla_text_add(out, "#define K_BY_ROWS %d\n", config->k_by_rows);
     if (cla_facts_is_intel_gpu(facts) && !cla_facts_has_large_registers(facts))

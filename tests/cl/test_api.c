@@ -99,9 +99,9 @@ static void a_bad_problem_makes_no_plan(void **state)
                    "problem.heads_q");
     assert_null(none);
     assert_refused(clattn_supported(bench.context, &problem, NULL, &error), CLATTN_INVALID_ARGUMENT, &error, "problem.heads_q");
-    assert_refused(
-        clattn_attention(bench.context, bench.queue, &problem, buffers.q, buffers.k, buffers.v, buffers.o, NULL, &error),
-        CLATTN_INVALID_ARGUMENT, &error, "problem.heads_q");
+    assert_refused(clattn_attention(bench.context, bench.queue, &problem, buffers.q, buffers.k, buffers.v, buffers.o, NULL, 0,
+                                    NULL, NULL, &error),
+                   CLATTN_INVALID_ARGUMENT, &error, "problem.heads_q");
     assert_true(buffers_untouched(&buffers, bench.queue));
     assert_int_equal(clattn_context_build_count(bench.context), builds);
 }
@@ -197,7 +197,7 @@ static void strides_that_leave_the_buffer_are_named(void **state)
     static const int64_t odd[] = {-8, 1000, (int64_t)1 << 40, INT64_MAX, INT64_MIN};
     for (size_t i = 0; i < COUNT_OF(odd); i++) {
         clattn_plan *other = NULL;
-        problem.k.stride_seq = odd[i];
+        problem.k.strides.row = odd[i];
         assert_ok(clattn_plan_create(bench.context, &problem, NULL, &other, &error), &error);
         clattn_call odd_call = buffers_call(&buffers, other);
         assert_refused(clattn_enqueue(other, bench.queue, &odd_call, 0, NULL, NULL, &error), CLATTN_INVALID_ARGUMENT, &error,
@@ -318,20 +318,21 @@ static void case_R083_any_offset(void **state)
 static void the_one_call_form(void **state)
 {
     (void)state;
-    assert_ok(clattn_attention(bench.context, bench.queue, &problem, buffers.q, buffers.k, buffers.v, buffers.o, NULL, &error),
+    assert_ok(clattn_attention(bench.context, bench.queue, &problem, buffers.q, buffers.k, buffers.v, buffers.o, NULL, 0, NULL,
+                               NULL, &error),
               &error);
     assert_true(buffers_all_one(&buffers, bench.queue));
     const size_t builds = clattn_context_build_count(bench.context);
     buffers_poison(&buffers, bench.queue);
     problem.lse.present = true;
-    assert_ok(
-        clattn_attention(bench.context, bench.queue, &problem, buffers.q, buffers.k, buffers.v, buffers.o, buffers.lse, &error),
-        &error);
+    assert_ok(clattn_attention(bench.context, bench.queue, &problem, buffers.q, buffers.k, buffers.v, buffers.o, buffers.lse, 0,
+                               NULL, NULL, &error),
+              &error);
     assert_true(buffers_all_one(&buffers, bench.queue));
     assert_int_equal(clattn_context_build_count(bench.context), builds);
-    assert_refused(
-        clattn_attention(bench.context, bench.queue, &problem, buffers.q, buffers.k, buffers.v, buffers.o, NULL, &error),
-        CLATTN_INVALID_ARGUMENT, &error, "call.lse");
+    assert_refused(clattn_attention(bench.context, bench.queue, &problem, buffers.q, buffers.k, buffers.v, buffers.o, NULL, 0,
+                                    NULL, NULL, &error),
+                   CLATTN_INVALID_ARGUMENT, &error, "call.lse");
     clFinish(bench.queue);
 }
 

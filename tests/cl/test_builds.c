@@ -45,10 +45,10 @@ static void no_build_per_length(void **state)
             clattn_tensor *all[] = {&trial.problem.q, &trial.problem.k, &trial.problem.v, &trial.problem.o};
             for (size_t j = 0; j < COUNT_OF(all); j++) {
                 const int64_t gap = random_below(9);
-                all[j]->stride_head += gap * all[j]->stride_head / (all[j]->stride_seq > 0 ? all[j]->stride_seq : 1);
-                all[j]->stride_seq += gap;
-                all[j]->stride_head += random_below(5);
-                all[j]->stride_batch = all[j]->stride_head * 9 + random_below(11);
+                all[j]->strides.head += gap * all[j]->strides.head / (all[j]->strides.row > 0 ? all[j]->strides.row : 1);
+                all[j]->strides.row += gap;
+                all[j]->strides.head += random_below(5);
+                all[j]->strides.batch = all[j]->strides.head * 9 + random_below(11);
             }
             trial_run_engine(own.context, own.queue, engine, &trial, &result);
             served += result.status != CLATTN_UNSUPPORTED;

@@ -293,10 +293,8 @@ static clattn_partial partial(cl_mem o, cl_mem lse, int64_t heads, int64_t rows,
 {
     return (clattn_partial){.o = clattn_mem(o, 0),
                             .lse = clattn_mem(lse, 0),
-                            .o_layout = {CLATTN_FP32, heads * rows * dim, rows * dim, dim, 1},
-                            .lse_stride_batch = heads * rows,
-                            .lse_stride_head = rows,
-                            .lse_stride_seq = 1};
+                            .o_layout = {CLATTN_FP32, {heads * rows * dim, rows * dim, dim, 1}},
+                            .lse_strides = {.batch = heads * rows, .head = rows, .row = 1}};
 }
 
 enum { ROWS = 5 };

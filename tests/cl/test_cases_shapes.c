@@ -309,7 +309,7 @@ static void case_R040_heads_of_stride_zero(void **state)
             snprintf(text, sizeof text, "hq8 hkv8 q4 k%d d5 bf16", keys[i]);
             attend_begin(&shared, text);
             trial_data_destroy(&shared.data);
-            shared.trial.problem.k.stride_head = shared.trial.problem.v.stride_head = 0;
+            shared.trial.problem.k.strides.head = shared.trial.problem.v.strides.head = 0;
             assert_true(trial_data_create(&shared.data, &shared.trial));
             snprintf(text, sizeof text, "hq8 hkv1 q4 k%d d5 bf16", keys[i]);
             attend_begin(&grouped, text);
@@ -355,14 +355,14 @@ static void case_R041_one_odd_tensor(void **state)
                 clattn_tensor *all[] = {&trial.problem.q, &trial.problem.k, &trial.problem.v, &trial.problem.o};
                 clattn_tensor *odd = all[which];
                 if (way == 0) { /* inner stride 2 */
-                    odd->stride_batch *= 2, odd->stride_head *= 2, odd->stride_seq *= 2, odd->stride_dim = 2;
+                    odd->strides.batch *= 2, odd->strides.head *= 2, odd->strides.row *= 2, odd->strides.column = 2;
                 } else if (way == 1) { /* mirrored along the sequence */
-                    odd->stride_seq = -odd->stride_seq;
+                    odd->strides.row = -odd->strides.row;
                 } else { /* a [batch, seq, heads * dim] view with a row of padding */
-                    const int64_t dim = odd->stride_seq, heads = 3, seq = odd->stride_head / dim;
-                    odd->stride_head = dim;
-                    odd->stride_seq = heads * dim + 3;
-                    odd->stride_batch = seq * odd->stride_seq + 5;
+                    const int64_t dim = odd->strides.row, heads = 3, seq = odd->strides.head / dim;
+                    odd->strides.head = dim;
+                    odd->strides.row = heads * dim + 3;
+                    odd->strides.batch = seq * odd->strides.row + 5;
                 }
                 trial_run_engine(bench.context, bench.queue, engine, &trial, &result);
                 if (!result.ok && result.status != CLATTN_UNSUPPORTED) {
@@ -400,7 +400,7 @@ static void case_R044_past_two_to_the_31(void **state)
         uint16_t out[8];
         cl_context cl = clattn_context_cl(bench.context);
         assert_ok(clattn_problem_parse("q1 k2 d8 fp16", &problem, &error), &error);
-        problem.k.stride_seq = problem.v.stride_seq = far;
+        problem.k.strides.row = problem.v.strides.row = far;
         clattn_plan_options_init(&options);
         options.engine = engine;
         assert_ok(clattn_plan_create(bench.context, &problem, &options, &plan, &error), &error);

@@ -65,12 +65,12 @@ static void extreme_problems(void **state)
                                    &p.window.right,
                                    &p.mask.columns,
                                    &p.bias.columns,
-                                   &p.score_heads.first,
-                                   &p.score_heads.count,
+                                   &p.scores.first_head,
+                                   &p.scores.heads,
                                    &p.packed.total_q,
                                    &p.packed.total_kv,
-                                   &p.scores.stride_head,
-                                   &p.mask.stride_seq_q};
+                                   &p.scores.strides.head,
+                                   &p.mask.strides.row};
         for (size_t f = 0; f < COUNT_OF(fields); f++) {
             p = shape;
             p.corner = CLATTN_EXPLICIT;
@@ -99,7 +99,7 @@ static void products_do_not_wrap(void **state)
     p.batch = 1;
     p.heads_q = p.heads_kv = 2;
     p.mask.present = true;
-    p.mask.stride_head = 1;
+    p.mask.strides.head = 1;
     clattn_problem_set_layout(&p, CLATTN_BHSD);
     FOR_EACH_ENGINE(engine)
     {
@@ -261,19 +261,17 @@ static void merges(void **state)
     m.head_dim = 4;
     m.a = (clattn_partial){.o = clattn_mem(mem, 0),
                            .lse = clattn_mem(mem, 4096),
-                           .o_layout = {CLATTN_FP32, 16, 8, 4, 1},
-                           .lse_stride_batch = 4,
-                           .lse_stride_head = 2,
-                           .lse_stride_seq = 1};
+                           .o_layout = {CLATTN_FP32, {16, 8, 4, 1}},
+                           .lse_strides = {.batch = 4, .head = 2, .row = 1}};
     m.b = m.out = m.a;
     const clattn_merge good = m;
 #define MERGE() clattn_enqueue_merge(bench.context, bench.queue, &m, 0, NULL, NULL, &error)
     assert_ok(MERGE(), &error);
-    m.out.o_layout.stride_head = 0;
-    assert_refused(MERGE(), CLATTN_INVALID_ARGUMENT, &error, "merge.out.o_layout.stride_head");
+    m.out.o_layout.strides.head = 0;
+    assert_refused(MERGE(), CLATTN_INVALID_ARGUMENT, &error, "merge.out.o_layout.strides.head");
     m = good;
-    m.out.lse_stride_seq = 0;
-    assert_refused(MERGE(), CLATTN_INVALID_ARGUMENT, &error, "merge.out.lse_stride_seq");
+    m.out.lse_strides.row = 0;
+    assert_refused(MERGE(), CLATTN_INVALID_ARGUMENT, &error, "merge.out.lse_strides.row");
     m = good;
     m.out.o = clattn_mem(readable, 0);
     assert_refused(MERGE(), CLATTN_INVALID_ARGUMENT, &error, "merge.out.o");
@@ -291,7 +289,7 @@ static void merges(void **state)
     assert_refused(MERGE(), CLATTN_INVALID_ARGUMENT, &error, "merge.a.o");
     m = good;
     m.seq_q = 0;
-    m.out.o_layout.stride_head = 0; /* contiguous tensors without rows have such strides */
+    m.out.o_layout.strides.head = 0; /* contiguous tensors without rows have such strides */
     assert_ok(MERGE(), &error);
     assert_int_equal(clFinish(bench.queue), CL_SUCCESS);
     clReleaseMemObject(mem);

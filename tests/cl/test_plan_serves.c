@@ -27,12 +27,12 @@ static clattn_problem problem_of(const struct grown *g, int64_t keys, bool is_bi
     p.seq_kv = keys;
     if (is_bias) {
         p.bias.present = true;
-        p.bias.stride_seq_kv = 1, p.bias.stride_seq_q = keys;
-        p.bias.stride_head = g->by_head ? matrix : 0, p.bias.stride_batch = g->by_batch ? heads * matrix : 0;
+        p.bias.strides.column = 1, p.bias.strides.row = keys;
+        p.bias.strides.head = g->by_head ? matrix : 0, p.bias.strides.batch = g->by_batch ? heads * matrix : 0;
     } else {
         p.mask.present = true;
-        p.mask.stride_seq_kv = 1, p.mask.stride_seq_q = keys;
-        p.mask.stride_head = g->by_head ? matrix : 0, p.mask.stride_batch = g->by_batch ? heads * matrix : 0;
+        p.mask.strides.column = 1, p.mask.strides.row = keys;
+        p.mask.strides.head = g->by_head ? matrix : 0, p.mask.strides.batch = g->by_batch ? heads * matrix : 0;
     }
     return p;
 }
@@ -147,7 +147,7 @@ static clattn_problem basic(void)
     clattn_problem p;
     assert_ok(clattn_problem_parse("b2 hq4 hkv2 q5 k7 d8 dv4 causal=3", &p, &error), &error);
     p.bias.present = true;
-    p.bias.stride_seq_kv = 1, p.bias.stride_seq_q = 7, p.bias.stride_head = 35;
+    p.bias.strides.column = 1, p.bias.strides.row = 7, p.bias.strides.head = 35;
     return p;
 }
 
@@ -160,7 +160,7 @@ static void what_a_call_carries_is_served(void **state)
     assert_ok(clattn_plan_create(bench.context, &made_for, NULL, &plan, &error), &error);
     assert_true(clattn_plan_serves(plan, &made_for));
     p.batch = 1, p.seq_q = 2, p.seq_kv = 3, p.scale = 2.0f, p.offset = 9;
-    p.window.left = 4, p.bias.columns = 2, p.bias.stride_seq_q = 3, p.bias.stride_head = 6;
+    p.window.left = 4, p.bias.columns = 2, p.bias.strides.row = 3, p.bias.strides.head = 6;
     assert_true(clattn_plan_serves(plan, &p));
 
     clattn_call call;
@@ -169,7 +169,7 @@ static void what_a_call_carries_is_served(void **state)
     assert_int_equal(call.struct_size, sizeof call);
     assert_true(call.batch == 1 && call.seq_q == 2 && call.seq_kv == 3 && call.scale == 2.0f && call.offset == 9);
     assert_true(call.window_left == 4 && call.window_right == -1 && call.bias_columns == 2);
-    assert_true(call.bias_strides.seq_q == 3 && call.bias_strides.head == 6 && call.bias_strides.batch == 0);
+    assert_true(call.bias_strides.row == 3 && call.bias_strides.head == 6 && call.bias_strides.batch == 0);
     p.scale = NAN;
     clattn_call_set_problem(&call, &p);
     assert_near(call.scale, 1.0 / sqrt(8.0), 1e-7);
@@ -198,9 +198,9 @@ static void what_a_plan_fixes_is_not(void **state)
     NOT_SERVED(p.head_dim_qk = 4);
     NOT_SERVED(p.head_dim_v = 3);
     NOT_SERVED(p.q.type = CLATTN_FP16);
-    NOT_SERVED(p.k.stride_seq = 16);
-    NOT_SERVED(p.v.stride_head *= 2);
-    NOT_SERVED(p.o.stride_batch += 1);
+    NOT_SERVED(p.k.strides.row = 16);
+    NOT_SERVED(p.v.strides.head *= 2);
+    NOT_SERVED(p.o.strides.batch += 1);
     NOT_SERVED(p.causal = false);
     NOT_SERVED(p.corner = CLATTN_BOTTOM_RIGHT);
     NOT_SERVED(p.lse.present = true);
@@ -211,8 +211,8 @@ static void what_a_plan_fixes_is_not(void **state)
     NOT_SERVED(p.bias.present = false);
     NOT_SERVED(p.bias.type = CLATTN_FP16);
     NOT_SERVED(p.bias.factors = true);
-    NOT_SERVED(p.bias.stride_head = 0);
-    NOT_SERVED(p.bias.stride_batch = 140);
+    NOT_SERVED(p.bias.strides.head = 0);
+    NOT_SERVED(p.bias.strides.batch = 140);
     NOT_SERVED(p.alibi.present = true);
     NOT_SERVED(p.q_lengths = CLATTN_INT32);
     NOT_SERVED(p.kv_lengths = CLATTN_INT32);
@@ -231,9 +231,9 @@ static void a_stride_along_one_element_says_nothing(void **state)
     clattn_problem p;
     assert_ok(clattn_problem_parse("hq2 q1 k7 d8", &p, &error), &error);
     assert_ok(clattn_plan_create(bench.context, &p, NULL, &plan, &error), &error);
-    p.k.stride_batch = p.q.stride_seq = 12345;
+    p.k.strides.batch = p.q.strides.row = 12345;
     assert_true(clattn_plan_serves(plan, &p));
-    p.k.stride_seq += 1;
+    p.k.strides.row += 1;
     assert_false(clattn_plan_serves(plan, &p));
     clattn_plan_destroy(plan);
 }
@@ -252,10 +252,10 @@ static void what_is_shared_stays_shared(void **state)
     call.bias_strides.head = 0;
     assert_refused(clattn_enqueue(plan, bench.queue, &call, 0, NULL, NULL, &error), CLATTN_INVALID_ARGUMENT, &error,
                    "call.bias_strides.head");
-    call.bias_strides.head = p.bias.stride_head, call.bias_strides.batch = 1;
+    call.bias_strides.head = p.bias.strides.head, call.bias_strides.batch = 1;
     assert_refused(clattn_enqueue(plan, bench.queue, &call, 0, NULL, NULL, &error), CLATTN_INVALID_ARGUMENT, &error,
                    "call.bias_strides.batch");
-    call.bias_strides.batch = 0, call.bias_strides.seq_q = (int64_t)1 << 40;
+    call.bias_strides.batch = 0, call.bias_strides.row = (int64_t)1 << 40;
     assert_refused(clattn_enqueue(plan, bench.queue, &call, 0, NULL, NULL, &error), CLATTN_INVALID_ARGUMENT, &error,
                    "call.bias");
     clReleaseMemObject(mem);

@@ -94,8 +94,8 @@ static void refusal_leaves_outputs_untouched(void **state)
     bench_context_open(&small, "max_work_group=1,local_mem=1K");
     buffers_create(&buffers, clattn_context_cl(small.context), &p, 0);
     setenv("CLATTN_ENGINE", "simt", 1);
-    const clattn_status status =
-        clattn_attention(small.context, small.queue, &p, buffers.q, buffers.k, buffers.v, buffers.o, buffers.lse, &error);
+    const clattn_status status = clattn_attention(small.context, small.queue, &p, buffers.q, buffers.k, buffers.v, buffers.o,
+                                                  buffers.lse, 0, NULL, NULL, &error);
     unsetenv("CLATTN_ENGINE");
     assert_int_equal(status, CLATTN_UNSUPPORTED);
     assert_contains(error.message, "simt");

@@ -79,13 +79,13 @@ static bool visible(const struct sequence *s, int64_t b, int64_t h, int64_t i, i
     if ((p->window.left >= 0 && -far > p->window.left) || (p->window.right >= 0 && far > p->window.right))
         return false;
     if (p->mask.present && (j >= t.call.mask_columns ||
-                            ((const unsigned char *)t.data[MASK])[b * p->mask.stride_batch + h * p->mask.stride_head +
-                                                                  i * p->mask.stride_seq_q + j * p->mask.stride_seq_kv] == 0))
+                            ((const unsigned char *)t.data[MASK])[b * p->mask.strides.batch + h * p->mask.strides.head +
+                                                                  i * p->mask.strides.row + j * p->mask.strides.column] == 0))
         return false;
     return !p->bias.present ||
            (j < t.call.bias_columns && at(BIAS, p->bias.type,
-                                          b * p->bias.stride_batch + h * p->bias.stride_head + i * p->bias.stride_seq_q +
-                                              j * p->bias.stride_seq_kv) != -INFINITY);
+                                          b * p->bias.strides.batch + h * p->bias.strides.head + i * p->bias.strides.row +
+                                              j * p->bias.strides.column) != -INFINITY);
 }
 
 /* The score at a stage; -inf in a place that no query or key belongs to, and where a hidden one does behind the bias. */
@@ -98,17 +98,17 @@ static double score(const struct sequence *s, int64_t b, int64_t h, int64_t i, i
         return -INFINITY;
     for (int64_t d = 0; d < p->head_dim_qk; d++)
         x += (double)at(0, p->q.type,
-                        first * p->q.stride_batch + h * p->q.stride_head + (s->q_start + i) * p->q.stride_seq + d) *
+                        first * p->q.strides.batch + h * p->q.strides.head + (s->q_start + i) * p->q.strides.row + d) *
              (double)at(1, p->k.type,
-                        first * p->k.stride_batch + g * p->k.stride_head + (s->kv_start + j) * p->k.stride_seq + d);
+                        first * p->k.strides.batch + g * p->k.strides.head + (s->kv_start + j) * p->k.strides.row + d);
     x *= isnan(p->scale) ? 1.0 / sqrt((double)p->head_dim_qk) : (double)p->scale;
     if (stage >= CLATTN_SCORES_SOFTCAP && p->softcap != 0.0f)
         x = p->softcap * tanh(x / p->softcap);
     if (stage >= CLATTN_SCORES_BIAS && p->bias.present)
         x += (p->bias.factors ? ((const float *)t.data[FACTORS])[h] : 1.0) *
              (double)at(BIAS, p->bias.type,
-                        b * p->bias.stride_batch + h * p->bias.stride_head + i * p->bias.stride_seq_q +
-                            j * p->bias.stride_seq_kv);
+                        b * p->bias.strides.batch + h * p->bias.strides.head + i * p->bias.strides.row +
+                            j * p->bias.strides.column);
     if (stage >= CLATTN_SCORES_BIAS && p->alibi.present)
         x -= (double)((const float *)t.data[SLOPES])[h] * fabs((double)(i + s->offset - j));
     return x;
@@ -124,8 +124,8 @@ static void near(double got, double want, const char *what, int64_t b, int64_t h
 static void check_row(const struct sequence *s, int64_t b, int64_t h, int64_t i)
 {
     const clattn_problem *p = &t.p;
-    const int64_t score_head = h - p->score_heads.first, first = p->packed.starts ? 0 : b;
-    const int64_t chosen = p->score_heads.count ? p->score_heads.count : p->heads_q - p->score_heads.first;
+    const int64_t score_head = h - p->scores.first_head, first = p->packed.starts ? 0 : b;
+    const int64_t chosen = p->scores.heads ? p->scores.heads : p->heads_q - p->scores.first_head;
     double largest = p->sinks ? (double)((const float *)t.data[SINKS])[h] : -INFINITY, sum = 0.0;
     for (int64_t j = 0; j < t.call.seq_kv; j++)
         largest = fmax(largest, score(s, b, h, i, j, CLATTN_SCORES_BIAS));
@@ -137,8 +137,8 @@ static void check_row(const struct sequence *s, int64_t b, int64_t h, int64_t i)
         const double want = p->scores.kind == CLATTN_SCORES_SOFTMAX
                                 ? exp(score(s, b, h, i, j, CLATTN_SCORES_BIAS) - base) / (sum == 0.0 ? 1.0 : sum)
                                 : score(s, b, h, i, j, p->scores.kind);
-        near(((const float *)t.data[SCORES])[b * p->scores.stride_batch + score_head * p->scores.stride_head +
-                                             i * p->scores.stride_seq_q + j * p->scores.stride_seq_kv],
+        near(((const float *)t.data[SCORES])[b * p->scores.strides.batch + score_head * p->scores.strides.head +
+                                             i * p->scores.strides.row + j * p->scores.strides.column],
              want, "score", b, h, i, j);
     }
     for (int64_t e = 0; e < p->head_dim_v && i < s->q_rows; e++) {
@@ -148,14 +148,14 @@ static void check_row(const struct sequence *s, int64_t b, int64_t h, int64_t i)
             if (visible(s, b, h, i, j))
                 want += exp(score(s, b, h, i, j, CLATTN_SCORES_BIAS) - base) / sum *
                         at(2, p->v.type,
-                           first * p->v.stride_batch + g * p->v.stride_head + (s->kv_start + j) * p->v.stride_seq + e);
+                           first * p->v.strides.batch + g * p->v.strides.head + (s->kv_start + j) * p->v.strides.row + e);
         near(((const float *)
-                  t.data[O])[first * p->o.stride_batch + h * p->o.stride_head + (s->q_start + i) * p->o.stride_seq + e],
+                  t.data[O])[first * p->o.strides.batch + h * p->o.strides.head + (s->q_start + i) * p->o.strides.row + e],
              want, "output", b, h, i, e);
     }
     if (i < s->q_rows)
         near(((const float *)
-                  t.data[LSE])[first * p->lse.stride_batch + h * p->lse.stride_head + (s->q_start + i) * p->lse.stride_seq],
+                  t.data[LSE])[first * p->lse.strides.batch + h * p->lse.strides.head + (s->q_start + i) * p->lse.strides.row],
              sum == 0.0 ? -INFINITY : largest + log(sum), "LSE", b, h, i, 0);
 }
 
@@ -227,8 +227,8 @@ static void make_inputs(void)
     make_integers(Q_STARTS, p->packed.starts, q_starts, MAX_BATCH + 1);
     make_integers(KV_STARTS, p->packed.starts, kv_starts, MAX_BATCH + 1);
     const int64_t outputs[] = {p->batch * p->heads_q * p->seq_q * p->head_dim_v, p->batch * p->heads_q * p->seq_q,
-                               p->batch * (p->score_heads.count ? p->score_heads.count : p->heads_q - p->score_heads.first) *
-                                   p->seq_q * p->seq_kv};
+                               p->batch * (p->scores.heads ? p->scores.heads : p->heads_q - p->scores.first_head) * p->seq_q *
+                                   p->seq_kv};
     for (int i = 0; i < 3; i++) {
         make(O + i, (size_t)outputs[i], sizeof(float));
         for (int64_t j = 0; j < outputs[i]; j++)
@@ -259,11 +259,11 @@ static void poison_unseen(void)
                     continue;
                 for (int64_t e = 0; e < p->head_dim_v; e++)
                     storage_set(p->v.type, t.data[2],
-                                batch * p->v.stride_batch + g * p->v.stride_head + row * p->v.stride_seq + e,
+                                batch * p->v.strides.batch + g * p->v.strides.head + row * p->v.strides.row + e,
                                 e % 2 ? NAN : INFINITY);
                 if (p->scores.kind >= CLATTN_SCORES_BIAS)
-                    storage_set(p->k.type, t.data[1], batch * p->k.stride_batch + g * p->k.stride_head + row * p->k.stride_seq,
-                                NAN);
+                    storage_set(p->k.type, t.data[1],
+                                batch * p->k.strides.batch + g * p->k.strides.head + row * p->k.strides.row, NAN);
             }
     }
 }
@@ -316,8 +316,8 @@ static void parse(const struct setup *setup, clattn_scores_kind kind)
     t.p.scores.kind = kind;
     t.shape = setup->shape;
     if (setup->transposed) {
-        t.p.scores.stride_seq_kv = t.p.seq_q;
-        t.p.scores.stride_seq_q = 1;
+        t.p.scores.strides.column = t.p.seq_q;
+        t.p.scores.strides.row = 1;
     }
 }
 
@@ -345,7 +345,7 @@ static void check(const struct setup *setup, clattn_scores_kind kind, const char
     }
     /* Rows that no packed sequence has are left alone. */
     for (int64_t i = integer(Q_STARTS, t.p.packed.starts, 3); t.p.packed.starts && i < t.p.packed.total_q; i++)
-        assert_true(isnan(((const float *)t.data[O])[i * t.p.o.stride_seq]));
+        assert_true(isnan(((const float *)t.data[O])[i * t.p.o.strides.row]));
     for (int i = 0; i < BUFFERS; i++)
         free(t.data[i]);
 }

@@ -40,7 +40,7 @@ int main(void)
     cl_mem mk = clCreateBuffer(cl, CL_MEM_COPY_HOST_PTR, sizeof k, k, &code);
     cl_mem mv = clCreateBuffer(cl, CL_MEM_COPY_HOST_PTR, sizeof v, v, &code);
     cl_mem mo = clCreateBuffer(cl, CL_MEM_COPY_HOST_PTR, sizeof o, o, &code);
-    if (clattn_attention(context, queue, &problem, mq, mk, mv, mo, NULL, &error) != CLATTN_SUCCESS)
+    if (clattn_attention(context, queue, &problem, mq, mk, mv, mo, NULL, 0, NULL, NULL, &error) != CLATTN_SUCCESS)
         return fail("attention", &error);
     code = clEnqueueReadBuffer(queue, mo, CL_TRUE, 0, sizeof o, o, 0, NULL, NULL);
     for (int i = 0; i < QUERIES * DIM; i++) {

@@ -84,9 +84,9 @@ static clattn_status merge(struct session *s)
     m.a.o_layout = stage.problem.o;
     m.a.o = clattn_mem(stage.buffers.o, 0);
     m.a.lse = clattn_mem(stage.buffers.lse, 0);
-    m.a.lse_stride_batch = stage.problem.lse.stride_batch;
-    m.a.lse_stride_head = stage.problem.lse.stride_head;
-    m.a.lse_stride_seq = stage.problem.lse.stride_seq;
+    m.a.lse_strides.batch = stage.problem.lse.strides.batch;
+    m.a.lse_strides.head = stage.problem.lse.strides.head;
+    m.a.lse_strides.row = stage.problem.lse.strides.row;
     m.b = m.out = m.a;
     const clattn_status status = clattn_enqueue_merge(s->context, stage.queue, &m, 0, NULL, &event, &stage.error);
     assert_true((status == CLATTN_SUCCESS) == (event != NULL));

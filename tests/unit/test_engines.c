@@ -217,7 +217,7 @@ static void nv_wgmma_names_what_it_leaves(void **state)
     assert_contains(why, "fewer than 64 queries");
     problem = shape_of("hq8 q64 d64 bf16");
     assert_true(engine->serves(&facts, &problem, why, sizeof why));
-    problem.k.stride_seq += 4;
+    problem.k.strides.row += 4;
     assert_false(engine->serves(&facts, &problem, why, sizeof why));
     assert_contains(why, "multiples of 16 bytes");
     assert_true(next->serves(&facts, &problem, why, sizeof why));

@@ -19,9 +19,9 @@ static int start(void **state)
         0) {
         return -1;
     }
-    problem.q.stride_seq = -8;
-    problem.k.stride_head = 0;
-    problem.v.stride_seq = (int64_t)1 << 33;
+    problem.q.strides.row = -8;
+    problem.k.strides.head = 0;
+    problem.v.strides.row = (int64_t)1 << 33;
     memset(&call, 0, sizeof call);
     call.struct_size = sizeof call;
     call.batch = 3;
@@ -73,19 +73,19 @@ static void strides_pass_unchanged(void **state)
     (void)state;
     cla_launch_args(&problem, &config, &call, &args);
     assert_int_equal(args.q.seq, -8);
-    assert_int_equal(args.q.batch, problem.q.stride_batch);
-    assert_int_equal(args.q.head, problem.q.stride_head);
+    assert_int_equal(args.q.batch, problem.q.strides.batch);
+    assert_int_equal(args.q.head, problem.q.strides.head);
     assert_int_equal(args.k.head, 0);
     assert_true(args.v.seq == (int64_t)1 << 33);
     assert_int_equal(args.v.dim, 1);
     assert_int_equal(args.o.seq, 16);
-    assert_int_equal(args.lse.batch, problem.lse.stride_batch);
-    assert_int_equal(args.lse.head, problem.lse.stride_head);
-    assert_int_equal(args.lse.seq, problem.lse.stride_seq);
-    assert_int_equal(args.scores.batch, problem.scores.stride_batch);
-    assert_int_equal(args.scores.head, problem.scores.stride_head);
-    assert_int_equal(args.scores.seq, problem.scores.stride_seq_q);
-    assert_int_equal(args.scores.dim, problem.scores.stride_seq_kv);
+    assert_int_equal(args.lse.batch, problem.lse.strides.batch);
+    assert_int_equal(args.lse.head, problem.lse.strides.head);
+    assert_int_equal(args.lse.seq, problem.lse.strides.row);
+    assert_int_equal(args.scores.batch, problem.scores.strides.batch);
+    assert_int_equal(args.scores.head, problem.scores.strides.head);
+    assert_int_equal(args.scores.seq, problem.scores.strides.row);
+    assert_int_equal(args.scores.dim, problem.scores.strides.column);
 }
 
 /* R044: byte offsets become elements of the tensor's own type, past 2^31 too. */

@@ -126,8 +126,8 @@ static void test_strides_and_types(void **state)
     assert_ok(clattn_problem_parse("q1 k2 d1 dv2 kv=fp16", &p, NULL), NULL);
     for (int i = 0; i < 5; i++)
         v[i] = half_from_float((float)(i + 1));
-    p.v.stride_seq = -3; /* value rows (4, 3) and (1, ...) with the dimension mirrored */
-    p.v.stride_dim = -1;
+    p.v.strides.row = -3; /* value rows (4, 3) and (1, ...) with the dimension mirrored */
+    p.v.strides.column = -1;
     struct oracle_call call;
     oracle_call_init(&call, &p);
     call.q = zeros;

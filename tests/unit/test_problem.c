@@ -80,34 +80,34 @@ static void wrong_options_are_named(void **state)
     REFUSED("problem.corner", p.corner = (clattn_corner)3);
     REFUSED("problem.scores.kind", p.scores.kind = (clattn_scores_kind)5);
     REFUSED("problem.scores.kind", p.scores.kind = (clattn_scores_kind)-1);
-    REFUSED("problem.score_heads.first", p.score_heads.first = -1);
-    REFUSED("problem.score_heads.first", p.score_heads.first = 6);
-    REFUSED("problem.score_heads.count", p.score_heads.count = -1);
-    REFUSED("problem.score_heads.count", p.score_heads.count = 7);
-    REFUSED("problem.score_heads.count", (p.score_heads.first = 5, p.score_heads.count = 2));
+    REFUSED("problem.scores.first_head", p.scores.first_head = -1);
+    REFUSED("problem.scores.first_head", p.scores.first_head = 6);
+    REFUSED("problem.scores.heads", p.scores.heads = -1);
+    REFUSED("problem.scores.heads", p.scores.heads = 7);
+    REFUSED("problem.scores.heads", (p.scores.first_head = 5, p.scores.heads = 2));
 }
 
 static void outputs_must_not_overlap_themselves(void **state)
 {
     (void)state;
-    REFUSED("problem.o.stride_batch", p.o.stride_batch = 0);
-    REFUSED("problem.o.stride_head", p.o.stride_head = 0);
-    REFUSED("problem.o.stride_seq", p.o.stride_seq = 0);
-    REFUSED("problem.o.stride_dim", p.o.stride_dim = 0);
-    REFUSED("problem.lse.stride_batch", p.lse.stride_batch = 0);
-    REFUSED("problem.lse.stride_head", p.lse.stride_head = 0);
-    REFUSED("problem.lse.stride_seq", p.lse.stride_seq = 0);
-    REFUSED("problem.scores.stride_batch", p.scores.stride_batch = 0);
-    REFUSED("problem.scores.stride_head", p.scores.stride_head = 0);
-    REFUSED("problem.scores.stride_seq_q", p.scores.stride_seq_q = 0);
-    REFUSED("problem.scores.stride_seq_kv", p.scores.stride_seq_kv = 0);
+    REFUSED("problem.o.strides.batch", p.o.strides.batch = 0);
+    REFUSED("problem.o.strides.head", p.o.strides.head = 0);
+    REFUSED("problem.o.strides.row", p.o.strides.row = 0);
+    REFUSED("problem.o.strides.column", p.o.strides.column = 0);
+    REFUSED("problem.lse.strides.batch", p.lse.strides.batch = 0);
+    REFUSED("problem.lse.strides.head", p.lse.strides.head = 0);
+    REFUSED("problem.lse.strides.row", p.lse.strides.row = 0);
+    REFUSED("problem.scores.strides.batch", p.scores.strides.batch = 0);
+    REFUSED("problem.scores.strides.head", p.scores.strides.head = 0);
+    REFUSED("problem.scores.strides.row", p.scores.strides.row = 0);
+    REFUSED("problem.scores.strides.column", p.scores.strides.column = 0);
     clattn_problem p = good(), taken;
     p.lse.present = false;
-    p.lse.stride_seq = 0;
+    p.lse.strides.row = 0;
     p.scores.kind = CLATTN_SCORES_NONE;
-    p.scores.stride_head = 0;
+    p.scores.strides.head = 0;
     p.batch = 1;
-    p.o.stride_batch = 0;
+    p.o.strides.batch = 0;
     assert_ok(cla_problem_take(&p, &taken, &error), &error);
 }
 
@@ -115,13 +115,13 @@ static void inputs_may_have_any_stride(void **state)
 {
     (void)state;
     clattn_problem p = good(), taken;
-    p.k.stride_head = p.v.stride_head = 0;
-    p.q.stride_seq = -8;
-    p.v.stride_dim = 2;
-    p.k.stride_seq = (int64_t)1 << 40;
+    p.k.strides.head = p.v.strides.head = 0;
+    p.q.strides.row = -8;
+    p.v.strides.column = 2;
+    p.k.strides.row = (int64_t)1 << 40;
     assert_ok(cla_problem_take(&p, &taken, &error), &error);
-    assert_true(taken.k.stride_seq == (int64_t)1 << 40);
-    assert_true(taken.q.stride_seq == -8);
+    assert_true(taken.k.strides.row == (int64_t)1 << 40);
+    assert_true(taken.q.strides.row == -8);
 }
 
 static void empty_dimensions_are_no_error(void **state)
@@ -185,27 +185,27 @@ static void layouts(void **state)
     (void)state;
     clattn_problem p = good(); /* b2 hq6 hkv3 q5 k7 d8 dv4 */
     clattn_problem_set_layout(&p, CLATTN_BSHD);
-    assert_int_equal(p.q.stride_batch, 5 * 6 * 8);
-    assert_int_equal(p.q.stride_seq, 6 * 8);
-    assert_int_equal(p.q.stride_head, 8);
-    assert_int_equal(p.k.stride_seq, 3 * 8);
-    assert_int_equal(p.k.stride_batch, 7 * 3 * 8);
-    assert_int_equal(p.v.stride_seq, 3 * 4);
-    assert_int_equal(p.o.stride_seq, 6 * 4);
+    assert_int_equal(p.q.strides.batch, 5 * 6 * 8);
+    assert_int_equal(p.q.strides.row, 6 * 8);
+    assert_int_equal(p.q.strides.head, 8);
+    assert_int_equal(p.k.strides.row, 3 * 8);
+    assert_int_equal(p.k.strides.batch, 7 * 3 * 8);
+    assert_int_equal(p.v.strides.row, 3 * 4);
+    assert_int_equal(p.o.strides.row, 6 * 4);
     clattn_problem_set_layout(&p, CLATTN_SBHD);
-    assert_int_equal(p.q.stride_seq, 2 * 6 * 8);
-    assert_int_equal(p.q.stride_batch, 6 * 8);
-    assert_int_equal(p.q.stride_head, 8);
-    assert_int_equal(p.v.stride_seq, 2 * 3 * 4);
-    assert_int_equal(p.v.stride_batch, 3 * 4);
+    assert_int_equal(p.q.strides.row, 2 * 6 * 8);
+    assert_int_equal(p.q.strides.batch, 6 * 8);
+    assert_int_equal(p.q.strides.head, 8);
+    assert_int_equal(p.v.strides.row, 2 * 3 * 4);
+    assert_int_equal(p.v.strides.batch, 3 * 4);
     clattn_problem_set_layout(&p, CLATTN_BHSD);
-    assert_int_equal(p.lse.stride_batch, 6 * 5);
-    assert_int_equal(p.lse.stride_head, 5);
-    assert_int_equal(p.lse.stride_seq, 1);
-    assert_int_equal(p.scores.stride_batch, 6 * 5 * 7);
-    assert_int_equal(p.scores.stride_head, 5 * 7);
-    assert_int_equal(p.scores.stride_seq_q, 7);
-    assert_int_equal(p.scores.stride_seq_kv, 1);
+    assert_int_equal(p.lse.strides.batch, 6 * 5);
+    assert_int_equal(p.lse.strides.head, 5);
+    assert_int_equal(p.lse.strides.row, 1);
+    assert_int_equal(p.scores.strides.batch, 6 * 5 * 7);
+    assert_int_equal(p.scores.strides.head, 5 * 7);
+    assert_int_equal(p.scores.strides.row, 7);
+    assert_int_equal(p.scores.strides.column, 1);
 }
 
 /* R044: offsets at and past 2^31 and 2^32 elements, and no wrap at the far end. */

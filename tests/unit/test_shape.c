@@ -37,10 +37,10 @@ static void the_example_of_the_header(void **state)
     assert_true(problem.causal);
     assert_int_equal(problem.corner, CLATTN_BOTTOM_RIGHT);
     assert_true(isnan(problem.scale));
-    assert_int_equal(problem.q.stride_seq, 64);
-    assert_int_equal(problem.q.stride_batch, 8 * 37 * 64);
-    assert_int_equal(problem.v.stride_head, 53 * 80);
-    assert_int_equal(problem.o.stride_head, 37 * 80);
+    assert_int_equal(problem.q.strides.row, 64);
+    assert_int_equal(problem.q.strides.batch, 8 * 37 * 64);
+    assert_int_equal(problem.v.strides.head, 53 * 80);
+    assert_int_equal(problem.o.strides.head, 37 * 80);
 }
 
 static void what_is_missing_has_a_default(void **state)
@@ -144,9 +144,9 @@ static void strides_too_long_for_a_number_never_become_broadcast(void **state)
 {
     (void)state;
     assert_ok(clattn_problem_parse("b2 hq64 q536870912 k536870912 d8 mask=bhqk bias=bhqk", &problem, &error), &error);
-    assert_true(problem.mask.stride_batch == (int64_t)1 << 60);
-    assert_true(problem.bias.stride_batch == (int64_t)1 << 60);
-    assert_true(problem.mask.stride_head == (int64_t)1 << 58);
+    assert_true(problem.mask.strides.batch == (int64_t)1 << 60);
+    assert_true(problem.bias.strides.batch == (int64_t)1 << 60);
+    assert_true(problem.mask.strides.head == (int64_t)1 << 58);
     assert_ok(clattn_problem_parse("b4611686018427387904 q4 d8 packed", &problem, &error), &error);
     assert_true(problem.packed.total_q == (int64_t)1 << 60);
 }
@@ -177,8 +177,8 @@ static void print_and_parse_again(const clattn_problem *given)
     assert_true(isnan(given->scale) ? isnan(back.scale) : back.scale == given->scale);
     assert_int_equal(back.lse.present, given->lse.present);
     assert_int_equal(back.scores.kind, given->scores.kind);
-    assert_int_equal(back.score_heads.first, given->score_heads.first);
-    assert_int_equal(back.score_heads.count, given->score_heads.count);
+    assert_int_equal(back.scores.first_head, given->scores.first_head);
+    assert_int_equal(back.scores.heads, given->scores.heads);
 }
 
 static void random_problems_read_back(void **state)
@@ -204,8 +204,8 @@ static void random_problems_read_back(void **state)
         problem.offset = (int64_t)(NEXT(2000)) - 1000;
         problem.lse.present = NEXT(2);
         problem.scores.kind = (clattn_scores_kind)NEXT(5);
-        problem.score_heads.first = NEXT(3);
-        problem.score_heads.count = NEXT(3);
+        problem.scores.first_head = NEXT(3);
+        problem.scores.heads = NEXT(3);
         const uint32_t form = NEXT(3), number = NEXT(60000);
         problem.scale = form == 0 ? NAN : form == 1 ? (float)number / 17.0f - 1000.0f : ldexpf((float)number, -60);
         clattn_problem_set_layout(&problem, CLATTN_BHSD);

@@ -223,10 +223,10 @@ static void test_tensors_past_all_memory_are_refused(void **state)
     for (size_t i = 0; i < COUNT_OF(strides); i++) {
         struct trial_data data;
         struct trial trial = parse("b5 q3 k5 d4");
-        trial.problem.q.stride_batch = strides[i];
+        trial.problem.q.strides.batch = strides[i];
         assert_false(trial_data_create(&data, &trial));
         trial = parse("b5 q3 k5 d4 bias=bqk");
-        trial.problem.bias.stride_batch = strides[i];
+        trial.problem.bias.strides.batch = strides[i];
         assert_false(trial_data_create(&data, &trial));
     }
 }

@@ -15,10 +15,10 @@ static bool take_tensor(const struct ggml_tensor *t, int head, int seq, clattn_t
 {
     const size_t size = ggml_type_size(t->type);
     out->type = t->type == GGML_TYPE_F16 ? CLATTN_FP16 : t->type == GGML_TYPE_BF16 ? CLATTN_BF16 : CLATTN_FP32;
-    out->stride_dim = (int64_t)(t->nb[0] / size);
-    out->stride_seq = (int64_t)(t->nb[seq] / size);
-    out->stride_head = (int64_t)(t->nb[head] / size);
-    out->stride_batch = (int64_t)(t->nb[3] / size);
+    out->strides.column = (int64_t)(t->nb[0] / size);
+    out->strides.row = (int64_t)(t->nb[seq] / size);
+    out->strides.head = (int64_t)(t->nb[head] / size);
+    out->strides.batch = (int64_t)(t->nb[3] / size);
     return (t->type == GGML_TYPE_F32 || t->type == GGML_TYPE_F16 || t->type == GGML_TYPE_BF16) && t->nb[0] % size == 0 &&
            t->nb[1] % size == 0 && t->nb[2] % size == 0 && t->nb[3] % size == 0;
 }
@@ -35,10 +35,10 @@ static const char *take_mask(const struct ggml_tensor *m, clattn_problem *p)
         return "a mask smaller than the scores";
     p->bias.present = true;
     p->bias.type = t.type;
-    p->bias.stride_seq_kv = t.stride_dim;
-    p->bias.stride_seq_q = t.stride_seq;
-    p->bias.stride_head = m->ne[2] == 1 ? 0 : t.stride_head;
-    p->bias.stride_batch = m->ne[3] == 1 ? 0 : t.stride_batch;
+    p->bias.strides.column = t.strides.column;
+    p->bias.strides.row = t.strides.row;
+    p->bias.strides.head = m->ne[2] == 1 ? 0 : t.strides.head;
+    p->bias.strides.batch = m->ne[3] == 1 ? 0 : t.strides.batch;
     return NULL;
 }
 

@@ -141,10 +141,10 @@ static int read_mask(const struct run_options *o, clattn_problem *p, struct tria
     if (code == CLI_OK) {
         t->integer = 1;
         take(&array, t);
-        p->mask.stride_batch = t->stride[0];
-        p->mask.stride_head = t->stride[1];
-        p->mask.stride_seq_q = t->stride[2];
-        p->mask.stride_seq_kv = t->stride[3];
+        p->mask.strides.batch = t->stride[0];
+        p->mask.strides.head = t->stride[1];
+        p->mask.strides.row = t->stride[2];
+        p->mask.strides.column = t->stride[3];
     }
     npy_free(&array);
     return code;
@@ -175,10 +175,10 @@ static int read_bias(const struct run_options *o, clattn_problem *p, struct tria
         code = shape_mask("--bias", p, &array, t, &p->bias.columns);
     if (code == CLI_OK)
         code = convert("--bias", &array, p->bias.type, t);
-    p->bias.stride_batch = t->stride[0];
-    p->bias.stride_head = t->stride[1];
-    p->bias.stride_seq_q = t->stride[2];
-    p->bias.stride_seq_kv = t->stride[3];
+    p->bias.strides.batch = t->stride[0];
+    p->bias.strides.head = t->stride[1];
+    p->bias.strides.row = t->stride[2];
+    p->bias.strides.column = t->stride[3];
     npy_free(&array);
     return code;
 }
@@ -192,7 +192,7 @@ static int automatic_slopes(clattn_problem *p, struct trial_tensor *t)
     if (t->data == NULL)
         return cli_fail("run", CLI_FAILED, "--alibi", "out of memory");
     clattn_alibi_slopes(t->count, t->data);
-    p->alibi.stride_head = t->stride[1] = 1;
+    p->alibi.strides.head = t->stride[1] = 1;
     t->size[0] = t->size[2] = t->size[3] = 1;
     t->size[1] = p->heads_q;
     return CLI_OK;
@@ -212,8 +212,8 @@ static int read_slopes(const struct run_options *o, clattn_problem *p, struct tr
     const bool ok = is_float(&array) && (array.rank == 1 || (array.rank == 2 && array.shape[0] == p->batch)) &&
                     array.shape[array.rank - 1] == p->heads_q;
     code = ok ? convert("--alibi", &array, CLATTN_FP32, t) : wrong_shape("--alibi", &array, "a slope for each query head");
-    p->alibi.stride_head = t->stride[1] = 1;
-    p->alibi.stride_batch = t->stride[0] = array.rank == 2 ? p->heads_q : 0;
+    p->alibi.strides.head = t->stride[1] = 1;
+    p->alibi.strides.batch = t->stride[0] = array.rank == 2 ? p->heads_q : 0;
     t->size[0] = array.rank == 2 ? p->batch : 1;
     t->size[1] = p->heads_q;
     t->size[2] = t->size[3] = 1;

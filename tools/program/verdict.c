@@ -15,7 +15,7 @@ static struct trial_tensor view(const clattn_tensor *t, int64_t batch, int64_t h
 {
     struct trial_tensor tensor = {.type = t->type,
                                   .size = {batch, heads, seq, dim},
-                                  .stride = {t->stride_batch, t->stride_head, t->stride_seq, t->stride_dim},
+                                  .stride = {t->strides.batch, t->strides.head, t->strides.row, t->strides.column},
                                   .origin = 0,
                                   .count = batch * heads * seq * dim,
                                   .data = data};
@@ -43,9 +43,8 @@ int verdict_print(const char *command, const char *engine, const clattn_problem 
     const bool packed = p->packed.starts != CLATTN_NO_INTEGERS;
     const int64_t batch = packed ? 1 : p->batch, q_rows = packed ? p->packed.total_q : p->seq_q,
                   kv_rows = packed ? p->packed.total_kv : p->seq_kv;
-    const clattn_tensor lse_tensor = {CLATTN_FP32, p->lse.stride_batch, p->lse.stride_head, p->lse.stride_seq, 1};
-    const clattn_tensor scores_tensor = {CLATTN_FP32, p->scores.stride_batch, p->scores.stride_head, p->scores.stride_seq_q,
-                                         p->scores.stride_seq_kv};
+    const clattn_tensor lse_tensor = {CLATTN_FP32, {p->lse.strides.batch, p->lse.strides.head, p->lse.strides.row, 1}};
+    const clattn_tensor scores_tensor = {CLATTN_FP32, p->scores.strides};
     memset(&data, 0, sizeof data);
     if (options)
         data = *options;

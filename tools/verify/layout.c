@@ -52,7 +52,8 @@ static int axis_of(char letter) { return letter == 'b' ? BATCH : letter == 'h' ?
 static void arrange(const struct layout *layout, unsigned which, const char *order, const int64_t size[AXES],
                     clattn_tensor *tensor)
 {
-    int64_t *const stride[AXES] = {&tensor->stride_batch, &tensor->stride_head, &tensor->stride_seq, &tensor->stride_dim};
+    int64_t *const stride[AXES] = {&tensor->strides.batch, &tensor->strides.head, &tensor->strides.row,
+                                   &tensor->strides.column};
     int64_t step = layout->spread & which ? 2 : 1;
     for (int i = AXES - 1; i >= 0; i--) {
         const int axis = axis_of(order[i]);
@@ -61,11 +62,11 @@ static void arrange(const struct layout *layout, unsigned which, const char *ord
         *stride[axis] = step;
         step = step * size[axis] + (i == AXES - 1 ? layout->pad : 0);
     }
-    tensor->stride_seq *= layout->flip_seq & which ? -1 : 1;
-    tensor->stride_dim *= layout->flip_dim & which ? -1 : 1;
-    tensor->stride_head *= layout->flip_head & which ? -1 : 1;
-    tensor->stride_head *= layout->share_head & which ? 0 : 1;
-    tensor->stride_batch *= layout->share_batch & which ? 0 : 1;
+    tensor->strides.row *= layout->flip_seq & which ? -1 : 1;
+    tensor->strides.column *= layout->flip_dim & which ? -1 : 1;
+    tensor->strides.head *= layout->flip_head & which ? -1 : 1;
+    tensor->strides.head *= layout->share_head & which ? 0 : 1;
+    tensor->strides.batch *= layout->share_batch & which ? 0 : 1;
 }
 
 bool layout_apply(const char *name, clattn_problem *p)

@@ -78,8 +78,8 @@ static float bias_at(const struct oracle_call *call, int64_t batch, int64_t head
 {
     const clattn_problem *p = call->problem;
     return storage_get(p->bias.type, call->bias,
-                       batch * p->bias.stride_batch + head * p->bias.stride_head + i * p->bias.stride_seq_q +
-                           j * p->bias.stride_seq_kv);
+                       batch * p->bias.strides.batch + head * p->bias.strides.head + i * p->bias.strides.row +
+                           j * p->bias.strides.column);
 }
 
 static bool mask_keeps(const struct oracle_call *call, int64_t batch, int64_t head, int64_t i, int64_t j)
@@ -87,8 +87,8 @@ static bool mask_keeps(const struct oracle_call *call, int64_t batch, int64_t he
     const clattn_problem *p = call->problem;
     if (call->mask_columns >= 0 && j >= call->mask_columns)
         return false;
-    return call->mask[batch * p->mask.stride_batch + head * p->mask.stride_head + i * p->mask.stride_seq_q +
-                      j * p->mask.stride_seq_kv] != 0;
+    return call->mask[batch * p->mask.strides.batch + head * p->mask.strides.head + i * p->mask.strides.row +
+                      j * p->mask.strides.column] != 0;
 }
 
 static bool bias_keeps(const struct oracle_call *call, int64_t batch, int64_t head, int64_t i, int64_t j)
@@ -134,7 +134,7 @@ static double held(double score)
 static float slope_of(const struct oracle *oracle)
 {
     const clattn_problem *p = oracle->call.problem;
-    return oracle->call.alibi[oracle->batch * p->alibi.stride_batch + oracle->head * p->alibi.stride_head];
+    return oracle->call.alibi[oracle->batch * p->alibi.strides.batch + oracle->head * p->alibi.strides.head];
 }
 
 static double distance_of(const struct oracle *oracle, int64_t j)
@@ -233,9 +233,9 @@ static void decode(const clattn_tensor *t, const void *data, int64_t batch, int6
                    int64_t dim, float *out)
 {
     for (int64_t s = 0; s < rows; s++) {
-        const int64_t at = batch * t->stride_batch + head * t->stride_head + (first + s) * t->stride_seq;
+        const int64_t at = batch * t->strides.batch + head * t->strides.head + (first + s) * t->strides.row;
         for (int64_t d = 0; d < dim; d++)
-            out[s * dim + d] = storage_get(t->type, data, at + d * t->stride_dim);
+            out[s * dim + d] = storage_get(t->type, data, at + d * t->strides.column);
     }
 }
 

@@ -100,8 +100,9 @@ static bool allocate(struct trial_tensor *t, const struct trial *trial, int inde
 
 static void shape(struct trial_tensor *out, const clattn_tensor *t, int64_t b, int64_t h, int64_t s, int64_t d)
 {
-    *out = (struct trial_tensor){
-        .type = t->type, .size = {b, h, s, d}, .stride = {t->stride_batch, t->stride_head, t->stride_seq, t->stride_dim}};
+    *out = (struct trial_tensor){.type = t->type,
+                                 .size = {b, h, s, d},
+                                 .stride = {t->strides.batch, t->strides.head, t->strides.row, t->strides.column}};
 }
 
 static const void *start_of(const struct trial_tensor *t)
@@ -145,15 +146,14 @@ static void shape_tensors(struct trial_data *data, const struct trial *trial)
     const bool packed = p->packed.starts != CLATTN_NO_INTEGERS, empty = trial->batch == 0;
     const int64_t batch = packed && !empty ? 1 : trial->batch, q_rows = packed ? p->packed.total_q : trial->seq_q,
                   kv_rows = packed ? p->packed.total_kv : trial->seq_kv;
-    const clattn_tensor lse = {CLATTN_FP32, p->lse.stride_batch, p->lse.stride_head, p->lse.stride_seq, 1};
-    const clattn_tensor scores = {CLATTN_FP32, p->scores.stride_batch, p->scores.stride_head, p->scores.stride_seq_q,
-                                  p->scores.stride_seq_kv};
+    const clattn_tensor lse = {CLATTN_FP32, {p->lse.strides.batch, p->lse.strides.head, p->lse.strides.row, 1}};
+    const clattn_tensor scores = {CLATTN_FP32, p->scores.strides};
     shape(&data->q, &p->q, batch, p->heads_q, q_rows, p->head_dim_qk);
     shape(&data->k, &p->k, batch, p->heads_kv, kv_rows, p->head_dim_qk);
     shape(&data->v, &p->v, batch, p->heads_kv, kv_rows, p->head_dim_v);
     shape(&data->o, &p->o, batch, p->heads_q, q_rows, p->head_dim_v);
     shape(&data->lse, &lse, p->lse.present ? batch : 0, p->heads_q, q_rows, 1);
-    const int64_t rest = p->heads_q - p->score_heads.first, score_heads = p->score_heads.count ? p->score_heads.count : rest;
+    const int64_t rest = p->heads_q - p->scores.first_head, score_heads = p->scores.heads ? p->scores.heads : rest;
     shape(&data->scores, &scores, p->scores.kind != CLATTN_SCORES_NONE ? trial->batch : 0, score_heads, trial->seq_q,
           trial->seq_kv);
 }
@@ -170,20 +170,20 @@ static void shape_masks(struct trial_data *data, const struct trial *t)
     if (p->mask.present)
         data->mask = (struct trial_tensor){
             .integer = 1,
-            .size = {size_of(t->batch, p->mask.stride_batch), size_of(p->heads_q, p->mask.stride_head),
-                     size_of(t->seq_q, p->mask.stride_seq_q), size_of(mask_columns, p->mask.stride_seq_kv)},
-            .stride = {p->mask.stride_batch, p->mask.stride_head, p->mask.stride_seq_q, p->mask.stride_seq_kv}};
+            .size = {size_of(t->batch, p->mask.strides.batch), size_of(p->heads_q, p->mask.strides.head),
+                     size_of(t->seq_q, p->mask.strides.row), size_of(mask_columns, p->mask.strides.column)},
+            .stride = {p->mask.strides.batch, p->mask.strides.head, p->mask.strides.row, p->mask.strides.column}};
     if (p->bias.present)
         data->bias = (struct trial_tensor){
             .type = p->bias.type,
-            .size = {size_of(t->batch, p->bias.stride_batch), size_of(p->heads_q, p->bias.stride_head),
-                     size_of(t->seq_q, p->bias.stride_seq_q), size_of(bias_columns, p->bias.stride_seq_kv)},
-            .stride = {p->bias.stride_batch, p->bias.stride_head, p->bias.stride_seq_q, p->bias.stride_seq_kv}};
+            .size = {size_of(t->batch, p->bias.strides.batch), size_of(p->heads_q, p->bias.strides.head),
+                     size_of(t->seq_q, p->bias.strides.row), size_of(bias_columns, p->bias.strides.column)},
+            .stride = {p->bias.strides.batch, p->bias.strides.head, p->bias.strides.row, p->bias.strides.column}};
     if (p->alibi.present)
         data->alibi = (struct trial_tensor){
             .type = CLATTN_FP32,
-            .size = {size_of(t->batch, p->alibi.stride_batch), size_of(p->heads_q, p->alibi.stride_head), 1, 1},
-            .stride = {p->alibi.stride_batch, p->alibi.stride_head, 0, 0}};
+            .size = {size_of(t->batch, p->alibi.strides.batch), size_of(p->heads_q, p->alibi.strides.head), 1, 1},
+            .stride = {p->alibi.strides.batch, p->alibi.strides.head, 0, 0}};
 }
 
 static struct trial_tensor list_of(int64_t count, clattn_integer type)

@@ -241,7 +241,7 @@ static void judge_coarse_row(struct judge *j, int64_t b, int64_t h, int64_t i, d
 static void judge_scores(struct judge *j, int64_t b, int64_t h, int64_t i, double lse)
 {
     const clattn_problem *p = &j->trial->problem;
-    const int64_t place = h - p->score_heads.first;
+    const int64_t place = h - p->scores.first_head;
     /* Weights of a row whose scores are all that large are as coarse as these. */
     const bool coarse = p->scores.kind == CLATTN_SCORES_SOFTMAX && is_coarse(j, lse);
     const double forgiven = coarse ? 0x1p-22 * fabs(lse) : 0.0;

@@ -69,7 +69,7 @@ bool cla_cpu_serves_pairs(const struct facts *facts, const clattn_problem *probl
         return cla_decline(why, why_size, "this compiler does not take inline assembly");
     if (problem->head_dim_qk > MAX_PAIRS_HEAD_DIM || problem->head_dim_v > MAX_PAIRS_HEAD_DIM)
         return cla_decline(why, why_size, "head sizes over %d", MAX_PAIRS_HEAD_DIM);
-    if (problem->k.stride_dim != 1 || problem->v.stride_dim != 1)
+    if (problem->k.strides.column != 1 || problem->v.strides.column != 1)
         return cla_decline(why, why_size, "needs the elements of a row of K and of V side by side");
     return true;
 }

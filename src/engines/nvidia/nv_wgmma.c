@@ -100,12 +100,12 @@ static bool hides_by_bits(const clattn_problem *problem, const struct shape *s)
 static bool is_mappable(const clattn_problem *problem, int64_t heads, int64_t rows, const clattn_tensor *tensor)
 {
     const int64_t limit = (int64_t)1 << 39;
-    const int64_t strides[] = {tensor->stride_seq, tensor->stride_head, tensor->stride_batch};
+    const int64_t strides[] = {tensor->strides.row, tensor->strides.head, tensor->strides.batch};
     const int64_t sizes[] = {rows, heads, problem->packed.starts ? 1 : problem->batch};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         if (sizes[i] > INT32_MAX || (sizes[i] > 1 && (strides[i] <= 0 || strides[i] % 8 != 0 || strides[i] >= limit)))
             return false;
-    return tensor->stride_dim == 1;
+    return tensor->strides.column == 1;
 }
 
 /* Whether O can leave through a place of Q in local memory. */

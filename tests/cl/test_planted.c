@@ -24,6 +24,10 @@
 #define LENGTHS "b8 hq1 hkv1 q9 k70 d8 dv12 lse q-lengths kv-lengths causal=bottom-right"
 #define PACKED "b4 hq2 hkv1 q9 k70 d8 dv12 lse packed"
 #define SPLIT "hq2 hkv1 q3 k700 d8 dv12 lse sinks chunk=64"
+/* Few rows that share keys, and a head that is no whole number of vectors. */
+#define DECODES "hq4 hkv1 q1 k300 d20 dv12 lse"
+/* Pairs of bf16, for the engines that multiply them. */
+#define BF16_ROWS "hq2 hkv1 q40 k300 d64 dv48 bf16 lse"
 #define SHARED_MASK "b2 hq4 hkv4 q130 k300 d8 dv12 lse mask=qk seed=5"
 
 #define SOFTMAX "cl/softmax.cl"
@@ -35,6 +39,12 @@
 #define REFERENCE "cl/engines/reference/reference.cl"
 #define SIMT "cl/engines/simt/simt.cl"
 #define SIMT_FEW "cl/engines/simt/simt_few.cl"
+#define CPU "cl/engines/cpu/cpu.cl"
+#define DECODE "cl/engines/cpu/cpu_decode.cl"
+#define PAIRED "cl/engines/cpu/cpu_bf16.cl"
+#define AMX "cl/engines/cpu/cpu_amx.cl"
+#define AMX_LOAD "cl/engines/cpu/cpu_amx_load.cl"
+#define WEIGHTS "cl/engines/cpu/cpu_pairs.cl"
 #define UNFUSED "cl/engines/unfused/unfused_kernels.cl"
 
 #define ALPHA "alpha[r] = RESCALE(e, m[r], base);"
@@ -179,6 +189,78 @@ static const struct plant plants[] = {
      "cpu",
      SHARED_MASK,
      {{CLASSIFY, "seen |= kept ? CLASS_SEEN : 0;", "seen |= kept && row == row0 ? CLASS_SEEN : 0;"}}},
+    {"rescale of the output alone deleted",
+     "cpu",
+     MANY_ROWS,
+     {{CPU, "e->o[(d + i) * VECTORS + j] * alpha[j];", "e->o[(d + i) * VECTORS + j];"}}},
+    {"scores of one key in all registers",
+     "cpu",
+     MANY_ROWS,
+     {{CPU, "const elem z = (elem)(x[i][at]);", "const elem z = (elem)(x[0][at]);"}}},
+    {"a maximum that no score has",
+     "cpu",
+     MANY_ROWS,
+     {{CPU, "e->largest[j] = largest[j];", "e->largest[j] = largest[j] + (elem)(300.0f);"}}},
+    {"the first key left out",
+     "cpu",
+     MANY_ROWS,
+     {{CPU, "cpu_add_values(e, key0, max(t->key_begin - key0, 0), e->columns, alpha);",
+       "cpu_add_values(e, key0, 1, e->columns, alpha);"}}},
+    {"rescale of the output alone deleted",
+     "cpu_decode",
+     DECODES,
+     {{DECODE, "e->o[r * O_VECTORS + n + i] * ((const float *)alpha)[r];", "e->o[r * O_VECTORS + n + i];"}}},
+    {"neighbouring lanes of one vector alone",
+     "cpu_decode",
+     DECODES,
+     {{DECODE, "(wide)(x[2 * i].odd, x[2 * i + 1].odd);", "(wide)(x[2 * i].odd, x[2 * i].odd);"}}},
+    {"the head's last lanes counted twice",
+     "cpu_decode",
+     DECODES,
+     {{DECODE, "LANES, WIDTH - HEAD_DIM % WIDTH);", "LANES, 0);"}}},
+    {"the last row of K for those after it",
+     "cpu_decode",
+     DECODES,
+     {{DECODE, "(key0 + min(c + i, e->columns - 1)) * e->k_seq;", "(key0 + min(c + i, e->columns - 2)) * e->k_seq;"}}},
+    {"V one row too far",
+     "cpu_decode",
+     DECODES,
+     {{DECODE, "at[i] = e->v_row0 + (key0 + begin) * e->v_seq +",
+       "at[i] = e->v_row0 + (key0 + begin + (key0 > 0)) * e->v_seq +"}}},
+    {"rescale of the output alone deleted",
+     "cpu_bf16",
+     BF16_ROWS,
+     {{PAIRED, "e->o[O_AT(c + i, j)] * alpha[j];", "e->o[O_AT(c + i, j)];"}}},
+    {"half of the head's pairs", "cpu_bf16", BF16_ROWS, {{PAIRED, "d < HEAD_DIM / 2; d++", "d < HEAD_DIM / 4; d++"}}},
+    {"keys of a pair swapped",
+     "cpu_bf16",
+     BF16_ROWS,
+     {{PAIRED, "pair_of_values(vload16(0, row + d), vload16(0, row + e->v_seq + d))",
+       "pair_of_values(vload16(0, row + e->v_seq + d), vload16(0, row + d))"}}},
+    {"the last pair left out",
+     "cpu_bf16",
+     BF16_ROWS,
+     {{PAIRED, "const int pairs = (e->columns + 1) / 2;", "const int pairs = (e->columns - 1) / 2;"}}},
+    {"weights cut, not rounded",
+     "cpu_bf16",
+     BF16_ROWS,
+     {{WEIGHTS, "((as_uint16(s[c + 1]) + 0x8000u) & 0xffff0000u)", "((as_uint16(s[c + 1]) - 0x70000u) & 0xffff0000u)"}}},
+    {"rescale of the output alone deleted", "cpu_amx", BF16_ROWS, {{AMX, "e->o[r * O_WIDTH + i] *= factor;", ";"}}},
+    {"scores of the second vector of rows in the first",
+     "cpu_amx",
+     BF16_ROWS,
+     {{AMX, "TILE_LOAD(\"tmm7\", (size_t)(e->q + (r + 1) * Q_PAIRS + d), 64L);",
+       "TILE_LOAD(\"tmm7\", (size_t)(e->q + r * Q_PAIRS + d), 64L);"}}},
+    {"columns of O 16 apart swapped",
+     "cpu_amx",
+     BF16_ROWS,
+     {{AMX, "TILE_LOAD(\"tmm5\", (size_t)(e->v + b * O_WIDTH + c + 16), 64L);",
+       "TILE_LOAD(\"tmm5\", (size_t)(e->v + b * O_WIDTH + c), 64L);"}}},
+    {"the last 32 keys left out",
+     "cpu_amx",
+     BF16_ROWS,
+     {{AMX, "const int blocks = (e->columns + 31) / 32;", "const int blocks = (e->columns - 1) / 32;"}}},
+    {"V transposed once", "cpu_amx", BF16_ROWS, {{AMX_LOAD, "pass < 2; pass++", "pass < 1; pass++"}}},
     {"sink missing among the weights",
      "unfused",
      OPTIONS "sinks scores=softmax",

@@ -67,7 +67,8 @@ void cla_cache_open(struct cache *cache, const clattn_context_options *options, 
     } else if (on) {
         on = default_folder(&cache->folder) && !cache->folder.failed;
     }
-    if (!on)
+    /* A folder that the user of a privileged program can write would run the user's code with the program's rights. */
+    if (!on || (cache->folder.data && cla_is_privileged()))
         cla_cache_close(cache);
 }
 

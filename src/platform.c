@@ -13,7 +13,7 @@
 
 const char *cla_environment(const char *name)
 {
-    const char *value = getenv(name);
+    const char *value = cla_is_privileged() ? NULL : getenv(name);
     return value && *value ? value : NULL;
 }
 
@@ -23,6 +23,9 @@ const char *cla_environment(const char *name)
 #include <windows.h>
 
 #define PATH_UNITS 1024
+
+/* No program of this system runs with the rights of another user than the one who started it. */
+bool cla_is_privileged(void) { return false; }
 
 bool cla_lock_init(struct cla_lock *lock)
 {
@@ -240,6 +243,20 @@ cla_function cla_opencl_function(const char *name)
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#ifdef __linux__
+#include <sys/auxv.h>
+#endif
+
+bool cla_is_privileged(void)
+{
+#ifdef __linux__
+    return getauxval(AT_SECURE) != 0;
+#elif defined(__APPLE__) || defined(__FreeBSD__) || defined(__NetBSD__) || defined(__OpenBSD__)
+    return issetugid() != 0;
+#else
+    return geteuid() != getuid() || getegid() != getgid();
+#endif
+}
 
 bool cla_lock_init(struct cla_lock *lock) { return pthread_mutex_init(&lock->mutex, NULL) == 0; }
 void cla_lock_destroy(struct cla_lock *lock) { pthread_mutex_destroy(&lock->mutex); }

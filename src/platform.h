@@ -41,10 +41,14 @@ uintptr_t cla_thread_self(void);
 /* Nanoseconds of the system's clock, as fine as it counts. */
 uint64_t cla_clock(void);
 
-/* The value of an environment variable, NULL when it is unset or empty. */
+/* Whether this process has rights that the user who started it lacks: a program with the setuid or setgid bit, or with file
+ * capabilities. Nothing that this user controls may then say what code runs. */
+bool cla_is_privileged(void);
+
+/* The value of an environment variable; NULL when it is unset or empty, or the process is privileged. */
 const char *cla_environment(const char *name);
 
-/* Appends the value of a variable that holds a path; false when it is unset or empty. */
+/* Appends the value of a variable that holds a path; false where cla_environment gives NULL. */
 bool cla_environment_path(const char *name, struct text *out);
 
 /* Whether a path does not depend on the working directory. */

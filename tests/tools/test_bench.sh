@@ -81,6 +81,24 @@ expect 1 "answers are wrong" env CLATTN_SOURCE_DIR="$scratch" $bench --shape "h2
 cp output table
 expect 0 "WRONG: o[" cat table
 
+# ctrl_c_keeps_the_shapes_that_were_finished: the signal comes once the first shape is in the table.
+(
+    tries=0
+    while ! grep -q "  reference" finished && [ $tries -lt 3000 ]; do
+        sleep 0.02
+        tries=$((tries + 1))
+    done
+    kill -INT "$(cat pid)"
+) 2>/dev/null &
+echo old >kept.json
+# shellcheck disable=SC2016 # expanded by that shell
+expect 130 "interrupted: 1 of 2 shapes were measured" sh -c 'echo $$ >pid; exec "$0" bench --no-peak --warmup-ms 1 --min-ms 2000 \
+    --engine reference --shape "q4 d8" --shape "q5 d8" --json kept.json --plot kept.svg >finished' "$clattn"
+expect 0 '"shape":	"q4 d8"' cat kept.json
+lacks '"shape":	"q5 d8"'
+expect 0 '"interrupted":	true' cat kept.json
+expect 0 "</svg>" cat kept.svg
+
 # Usage.
 expect 2 "did you mean unfused" $bench --shape "q4 d8" --engine unfusd
 expect 2 "shape word" $bench --shape "q4 d8 nonsense"

@@ -210,6 +210,14 @@ static void survives_changed_bytes(void **state)
 
 static const char *scratch(void) { return "test_npy_scratch.npy"; }
 
+static void write_scratch(const struct npy *array)
+{
+    FILE *file = fopen(scratch(), "wb");
+    assert_non_null(file);
+    assert_true(npy_write(file, array));
+    assert_int_equal(fclose(file), 0);
+}
+
 static void writes_what_it_reads(void **state)
 {
     static const int64_t shapes[][3] = {{4, 3, 2}, {24, 1, 1}, {0, 5, 7}};
@@ -224,7 +232,7 @@ static void writes_what_it_reads(void **state)
                 out.shape[d] = shapes[which][d];
                 out.count *= (size_t)out.shape[d];
             }
-            assert_true(npy_write(scratch(), &out, why));
+            write_scratch(&out);
             assert_true(npy_read(scratch(), &in, why));
             assert_int_equal(in.type, NPY_F8);
             assert_int_equal(in.rank, rank);
@@ -242,7 +250,7 @@ static void aligns_data_as_numpy_does(void **state)
     struct npy out = {.type = NPY_F4, .rank = 1, .shape = {1}, .count = 1, .data = &one};
     unsigned char bytes[256];
     (void)state;
-    assert_true(npy_write(scratch(), &out, why));
+    write_scratch(&out);
     FILE *file = fopen(scratch(), "rb");
     assert_non_null(file);
     const size_t size = fread(bytes, 1, sizeof bytes, file);
@@ -268,8 +276,6 @@ static void refuses_cut_off_files(void **state)
     remove(scratch());
     assert_false(npy_read("no/such/file.npy", &array, why));
     assert_non_null(strstr(why, "No such file"));
-    assert_false(npy_write("no/such/file.npy", &array, why));
-    assert_non_null(strstr(why, "cannot be written"));
 }
 
 int main(void)

@@ -15,19 +15,51 @@ static const char exit_codes[] = "Exit codes:\n"
                                  "  1  a check failed\n"
                                  "  2  bad usage: an argument or a shape is not valid\n"
                                  "  3  no OpenCL platform or device\n"
-                                 "  4  an OpenCL call failed, or a file could not be read or written\n";
+                                 "  4  an OpenCL call failed, or a file could not be read or written\n"
+                                 "  130  ended by Ctrl-C\n";
+
+/* Bytes of the UTF-8 character at `text` that a terminal may be shown; 0: a control character, or none at all. Behind the byte
+ * C2, 80 to 9F are control characters too, and terminals that know no UTF-8 take these bytes alone for such. */
+static size_t printable(const unsigned char *text)
+{
+    const unsigned char lead = text[0];
+    if (lead < 0x80)
+        return (lead >= 0x20 && lead != 0x7f) || lead == '\n' || lead == '\t';
+    const size_t length = lead >= 0xf0 && lead < 0xf5 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc2 ? 2 : 0;
+    if (lead >= 0xf5 || length == 0 || (lead == 0xc2 && text[1] < 0xa0))
+        return 0;
+    for (size_t i = 1; i < length; i++)
+        if ((text[i] & 0xc0) != 0x80)
+            return 0;
+    return length;
+}
+
+char *cli_clean(char *text)
+{
+    for (char *at = text; *at != '\0';) {
+        const size_t length = printable((const unsigned char *)at);
+        if (length == 0)
+            *at = '?';
+        at += length > 0 ? length : 1;
+    }
+    return text;
+}
 
 int cli_fail(const char *command, int code, const char *argument, const char *format, ...)
 {
+    char text[8192]; /* room for a compiler's log */
     va_list list;
+    va_start(list, format);
+    vsnprintf(text, sizeof text, format, list);
+    va_end(list);
     fflush(stdout);
     fprintf(stderr, "clattn%s%s: ", command ? " " : "", command ? command : "");
-    if (argument != NULL)
-        fprintf(stderr, "%s: ", argument);
-    va_start(list, format);
-    vfprintf(stderr, format, list);
-    va_end(list);
-    fputc('\n', stderr);
+    if (argument != NULL) {
+        char name[256];
+        snprintf(name, sizeof name, "%s", argument);
+        fprintf(stderr, "%s: ", cli_clean(name));
+    }
+    fprintf(stderr, "%s\n", cli_clean(text));
     return code;
 }
 
@@ -57,6 +89,27 @@ int cli_fail_cl(const char *command, const char *call, cl_int code)
 {
     return cli_fail(command, CLI_FAILED, call, "failed with OpenCL code %d; `clattn info` shows the devices and their limits",
                     (int)code);
+}
+
+/* ------------------------------------------------------------------------------------------------------------- outputs */
+
+int cli_open_output(struct output *output, const char *command, const char *option, const char *path)
+{
+    char why[OUTPUT_WHY_SIZE];
+    return output_open(output, path, why) ? CLI_OK : cli_fail(command, CLI_FAILED, option, "%s: %s", path, why);
+}
+
+int cli_commit_output(struct output *output, const char *command, const char *option, const char *path)
+{
+    char why[OUTPUT_WHY_SIZE];
+    return output_commit(output, why) ? CLI_OK : cli_fail(command, CLI_FAILED, option, "%s: %s", path, why);
+}
+
+int cli_refuse_same(const char *command, const char *option, const char *path, const char *other_option, const char *other_path)
+{
+    if (path == NULL || other_path == NULL || !output_is_same(path, other_path))
+        return CLI_OK;
+    return cli_fail(command, CLI_USAGE, option, "%s is the file of %s too; name another", path, other_option);
 }
 
 /* ------------------------------------------------------------------------------------------------------------- numbers */
@@ -270,4 +323,21 @@ bool cli_wants_colour(int file_descriptor)
 {
     const char *no = getenv("NO_COLOR");
     return cli_is_terminal(file_descriptor) && (no == NULL || no[0] == '\0');
+}
+
+void cli_progress(const char *format, ...)
+{
+    char line[256];
+    va_list list;
+    const int columns = system_columns(2), width = columns < (int)sizeof line ? columns - 1 : (int)sizeof line - 1;
+    va_start(list, format);
+    vsnprintf(line, sizeof line, format, list);
+    va_end(list);
+    fprintf(stderr, "\r%-*.*s", width, width, cli_clean(line));
+}
+
+void cli_clear_progress(void)
+{
+    cli_progress("%s", "");
+    fputc('\r', stderr);
 }

@@ -4,6 +4,7 @@
 #define CLATTN_TOOLS_CLI_H
 
 #include "clattn/clattn.h"
+#include "output.h"
 
 #if defined(__MINGW32__)
 #define CLI_PRINTF(text, first) __attribute__((format(gnu_printf, text, first)))
@@ -19,7 +20,8 @@ enum cli_exit {
     CLI_CHECK_FAILED = 1,
     CLI_USAGE = 2,
     CLI_NO_DEVICE = 3,
-    CLI_FAILED = 4, /* OpenCL or I/O */
+    CLI_FAILED = 4,        /* OpenCL or I/O */
+    CLI_INTERRUPTED = 130, /* as a shell has it for Ctrl-C */
 };
 
 enum cli_kind {
@@ -59,6 +61,10 @@ struct cli_command {
  * True: go on. False: the command is over (help was printed, or an error) and *code is what to end with. */
 bool cli_parse(const struct cli_command *command, int argc, char **argv, int *code);
 
+/* Text that came from a file, a driver or a command line, made fit for a terminal in its place: control characters, by which a
+ * text could move the cursor or change what was printed before, become '?'. Lines stay lines. Returns `text`. */
+char *cli_clean(char *text);
+
 /* "clattn run: --q: text" on stderr; returns `code`. `argument` may be NULL. The text says how to mend it. */
 int cli_fail(const char *command, int code, const char *argument, const char *format, ...) CLI_PRINTF(4, 5);
 
@@ -67,6 +73,14 @@ int cli_fail_library(const char *command, const clattn_error *error);
 
 /* The same for a failed OpenCL call. */
 int cli_fail_cl(const char *command, const char *call, cl_int code);
+
+/* output_open and output_commit, or the failure that names the option and the file. */
+int cli_open_output(struct output *output, const char *command, const char *option, const char *path);
+int cli_commit_output(struct output *output, const char *command, const char *option, const char *path);
+
+/* Two outputs of a command that are one file, where both names are given: refused. */
+int cli_refuse_same(const char *command, const char *option, const char *path, const char *other_option,
+                    const char *other_path);
 
 /* The known name nearest to `word`, or NULL when none is near: for "did you mean". */
 const char *cli_nearest(const char *word, const char *const *names, size_t count);
@@ -78,6 +92,10 @@ bool cli_read_real(const char *text, double *value);
 /* Is this a terminal that may be drawn on? NO_COLOR in the environment says no colour; a pipe says neither. */
 bool cli_is_terminal(int file_descriptor);
 bool cli_wants_colour(int file_descriptor);
+
+/* One line of progress on standard error, cut to the terminal's width, in place of the one before; and none. */
+void cli_progress(const char *format, ...) CLI_PRINTF(1, 2);
+void cli_clear_progress(void);
 
 /* The text that a function of the library's "size and needed" convention gives, from malloc; NULL when memory is out.
  *     text = CLI_TEXT_OF(clattn_plan_describe(plan, buffer, size, needed)); */

@@ -13,8 +13,11 @@
 static void log_to_stderr(void *user, clattn_log_level level, const char *text)
 {
     (void)user;
-    if (level <= CLATTN_LOG_WARNING)
-        fprintf(stderr, "clattn: %s\n", text);
+    char line[4096];
+    if (level > CLATTN_LOG_WARNING)
+        return;
+    snprintf(line, sizeof line, "%s", text);
+    fprintf(stderr, "clattn: %s\n", cli_clean(line));
 }
 
 bool session_problem_is_valid(const clattn_problem *problem, clattn_error *error)
@@ -72,7 +75,7 @@ char *session_device_text(const struct session *session)
     if (clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof platform, &platform, NULL) == CL_SUCCESS)
         (void)clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof platform_name, platform_name, NULL);
     snprintf(text, size, "%s (%s, driver %s)", name, platform_name, driver);
-    return text;
+    return cli_clean(text);
 }
 
 /* -------------------------------------------------------------------------------------------------------------- runner */

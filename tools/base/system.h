@@ -5,14 +5,49 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 bool system_is_terminal(int file_descriptor);
+
+/* How wide that terminal is; 80 where it does not say. */
+int system_columns(int file_descriptor);
 
 /* Seconds on a clock that never goes back. */
 double clock_seconds(void);
 
 /* Whether the path is a plain file: no folder, device or pipe. */
 bool system_is_file(const char *path);
+
+bool system_exists(const char *path);
+
+/* Whether two names are of one file: that exists, or that would. No two names of a device are. */
+bool system_is_same_file(const char *a, const char *b);
+
+/* Whether the path is the plain file or pipe that standard output goes to. */
+bool system_is_standard_output(const char *path);
+
+/* The path that symbolic links at its end lead to, which need not exist; from malloc. NULL: errno says why. */
+char *system_follow_links(const char *path);
+
+/* A new file, which must not exist; with the rights and, where possible, the owner of `model` where that exists. NULL: errno
+ * says why. */
+FILE *system_create(const char *path, const char *model);
+
+/* Everything that was written is on the disk, where the file is on one. */
+bool system_sync(FILE *file);
+
+/* Takes the place of `to`. */
+bool system_rename(const char *from, const char *to);
+
+/* Where the program was started with a standard stream closed, its place is taken, so that no file of the program's gets its
+ * number and with it what is printed. Writing there fails as before. */
+void system_guard_streams(void);
+
+/* Standard output as a file of its own; what else is printed goes to standard error from here on. NULL: errno says why. */
+FILE *system_take_standard_output(void);
+
+/* The number of this process. */
+long system_process(void);
 
 /* "Linux 6.1 x86_64". */
 void system_name(char *text, size_t size);

@@ -2,6 +2,7 @@
  * Plans, first launches, turns; bench_sample.c takes the samples. */
 #define CLATTN_EXPERIMENTAL
 #include "bench_sample.h"
+#include "interrupt.h"
 #include "system.h"
 
 #include <stdio.h>
@@ -197,6 +198,8 @@ static int take_turns(struct work *w)
         for (size_t i = 0; i < w->out->count && code == CLI_OK; i++) {
             if (!wants_more(w, &w->lanes[i]))
                 continue;
+            if (interrupt_is_pending())
+                return CLI_INTERRUPTED;
             tell(w, &w->lanes[i], "measuring");
             code = bench_sample(w->bench, &w->lanes[i], w->bench->settings.minimum / TURNS);
             code = code != CLI_OK ? code : sample_fma(w);
@@ -216,8 +219,10 @@ static int measure(struct work *w, const char *const *engines, size_t engine_cou
         return cli_fail(command, CLI_FAILED, "--shape", "the host has no memory for this shape");
     if (!trial_device_create(&w->device, w->bench->session->context, &w->data, &call, &cl_code))
         return cli_fail_cl(command, call, cl_code);
-    for (size_t i = 0; i < engine_count && w->out->count < BENCH_MAX_ENGINES && code == CLI_OK; i++)
+    for (size_t i = 0; i < engine_count && w->out->count < BENCH_MAX_ENGINES && code == CLI_OK && !interrupt_is_pending(); i++)
         code = open_lane(w, engines[i]);
+    if (code == CLI_OK && interrupt_is_pending()) /* Ctrl-C ends compilers that a driver started too: such a failure is none */
+        code = CLI_INTERRUPTED;
     return code != CLI_OK ? code : take_turns(w);
 }
 

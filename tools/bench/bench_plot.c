@@ -95,7 +95,7 @@ static int draw_entry(FILE *out, int y, const struct bench_report *report, const
     return y + GAP;
 }
 
-static void draw(FILE *out, const struct bench_report *report)
+void bench_draw_svg(FILE *out, const struct bench_report *report)
 {
     const bool ratios = all_have_baseline(report);
     const double largest = largest_value(report, ratios);
@@ -111,14 +111,4 @@ static void draw(FILE *out, const struct bench_report *report)
     for (size_t i = 0; i < report->count; i++)
         y = draw_entry(out, y, report, &report->entries[i], ratios, largest);
     svg_end(out);
-}
-
-bool bench_write_svg(const struct bench_report *report, const char *path)
-{
-    FILE *out = fopen(path, "wb");
-    if (out == NULL)
-        return false;
-    draw(out, report);
-    const bool failed = ferror(out) != 0;
-    return fclose(out) == 0 && !failed;
 }

@@ -20,6 +20,7 @@ struct bench_report {
     struct peak peak;
     struct bench_entry *entries;
     size_t count;
+    bool interrupted; /* by the user: the entries are those that were finished */
 };
 
 /* Numbers derived from a result; 0 where there is none. */
@@ -34,10 +35,9 @@ double bench_ratio(const struct bench_entry *entry, const struct bench_result *r
 void bench_print_header(const struct bench_report *report);
 void bench_print_entry(const struct bench_report *report, const struct bench_entry *entry);
 
-/* False: the file could not be written, and errno says why. */
-bool bench_write_svg(const struct bench_report *report, const char *path);
+void bench_draw_svg(FILE *out, const struct bench_report *report);
 
-/* Returns CLI_OK or an exit code after the message. path "-": standard output. */
-int bench_write_json(const struct bench_report *report, const char *path);
+/* Returns CLI_OK or an exit code after the message. */
+int bench_write_json(FILE *out, const struct bench_report *report);
 
 #endif

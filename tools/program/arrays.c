@@ -165,11 +165,3 @@ int array_read(const char *command, const char *option, const char *path, struct
         return CLI_OK;
     return cli_fail(command, CLI_FAILED, option, "%s: %s", path, why);
 }
-
-int array_write(const char *command, const char *option, const char *path, const struct npy *array)
-{
-    char why[NPY_WHY_SIZE];
-    if (npy_write(path, array, why))
-        return CLI_OK;
-    return cli_fail(command, CLI_FAILED, option, "%s: %s", path, why);
-}

@@ -30,6 +30,5 @@ bool array_from_storage(struct npy *array, enum npy_type as, clattn_type type, c
 
 /* Reads a file or fails with its name; the exit code, CLI_OK when read. */
 int array_read(const char *command, const char *option, const char *path, struct npy *array);
-int array_write(const char *command, const char *option, const char *path, const struct npy *array);
 
 #endif

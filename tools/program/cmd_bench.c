@@ -2,8 +2,8 @@
  * clattn bench: how fast the engines are on a device, beside the unfused baseline and beside what the device can do at best. */
 #define CLATTN_EXPERIMENTAL
 #include "bench_report.h"
+#include "interrupt.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,19 +37,20 @@ struct options {
     bool no_peak;
 };
 
+/* The files that were asked for. */
+struct files {
+    struct output json, plot;
+};
+
 struct progress {
     const struct bench_entry *entry;
     size_t number, count;
 };
 
-static void clear_progress(void) { fprintf(stderr, "\r%78s\r", ""); }
-
 static void show_progress(void *user, const char *engine, const char *what)
 {
     const struct progress *p = user;
-    char line[80];
-    snprintf(line, sizeof line, "[%zu of %zu] %.40s: %.12s, %s", p->number, p->count, p->entry->shape, engine, what);
-    fprintf(stderr, "\r%-78s", line);
+    cli_progress("[%zu of %zu] %s: %.12s, %s", p->number, p->count, p->entry->shape, engine, what);
 }
 
 /* --------------------------------------------------------------------------------------------------------------- before */
@@ -154,10 +155,10 @@ static int measure_all(struct bench *bench, const struct options *o, struct benc
     const bool draws = cli_is_terminal(2), prints = o->json == NULL || strcmp(o->json, "-") != 0;
     struct progress progress = {.count = report->count};
     if (draws && !o->no_peak)
-        fprintf(stderr, "\rmeasuring what the device can do at best");
+        cli_progress("measuring what the device can do at best");
     int code = o->no_peak ? CLI_OK : peak_measure(bench->session, &report->peak);
     if (draws)
-        clear_progress();
+        cli_clear_progress();
     if (code != CLI_OK)
         return code;
     bench->peak = o->no_peak ? NULL : &report->peak;
@@ -170,9 +171,13 @@ static int measure_all(struct bench *bench, const struct options *o, struct benc
         progress.number = i + 1;
         code = measure_entry(bench, o, &report->entries[i]);
         if (draws)
-            clear_progress();
+            cli_clear_progress();
         if (prints && code == CLI_OK)
             bench_print_entry(report, &report->entries[i]);
+        if (code == CLI_INTERRUPTED) {
+            report->interrupted = true;
+            report->count = i;
+        }
     }
     return code;
 }
@@ -196,15 +201,36 @@ static int judge(const struct bench_report *report)
     return CLI_OK;
 }
 
-static int write_files(const struct options *o, const struct bench_report *report)
+/* Before anything is measured. */
+static int open_files(const struct options *o, struct files *files)
 {
-    int code = o->json != NULL ? bench_write_json(report, o->json) : CLI_OK;
-    if (code == CLI_OK && o->plot != NULL && !bench_write_svg(report, o->plot))
-        code = cli_fail("bench", CLI_FAILED, "--plot", "%s: cannot be written: %s", o->plot, strerror(errno));
+    int code = cli_refuse_same("bench", "--plot", o->plot, "--json", o->json);
+    if (code == CLI_OK && o->json != NULL)
+        code = cli_open_output(&files->json, "bench", "--json", o->json);
+    if (code == CLI_OK && o->plot != NULL)
+        code = cli_open_output(&files->plot, "bench", "--plot", o->plot);
     return code;
 }
 
-static int bench_device(const struct options *o, struct session *session)
+static int write_files(const struct options *o, const struct bench_report *report, struct files *files)
+{
+    int code = files->json.file != NULL ? bench_write_json(files->json.file, report) : CLI_OK;
+    if (code == CLI_OK && files->json.file != NULL)
+        code = cli_commit_output(&files->json, "bench", "--json", o->json);
+    if (code == CLI_OK && files->plot.file != NULL) {
+        bench_draw_svg(files->plot.file, report);
+        code = cli_commit_output(&files->plot, "bench", "--plot", o->plot);
+    }
+    return code;
+}
+
+/* Ctrl-C: the shapes that were finished are kept. */
+static int tell_interrupted(const struct bench_report *report, size_t planned)
+{
+    return cli_fail("bench", CLI_INTERRUPTED, NULL, "interrupted: %zu of %zu shapes were measured", report->count, planned);
+}
+
+static int bench_device(const struct options *o, struct session *session, struct files *files)
 {
     struct bench bench;
     struct bench_report report = {.settings = {1e-3 * o->warmup_ms, 1e-3 * o->min_ms, (size_t)o->flush}};
@@ -213,9 +239,15 @@ static int bench_device(const struct options *o, struct session *session)
     report.device_id = clattn_context_device(session->context);
     int code = choose_shapes(o, session, &report);
     if (code == CLI_OK && (code = bench_open(&bench, session, &report.settings)) == CLI_OK) {
+        const size_t planned = report.count;
+        interrupt_defer();
         code = measure_all(&bench, o, &report);
-        code = code != CLI_OK ? code : write_files(o, &report);
-        code = code != CLI_OK ? code : judge(&report);
+        const bool keeps = code == CLI_OK || (report.interrupted && report.count > 0);
+        const int written = keeps ? write_files(o, &report, files) : CLI_OK;
+        if (written != CLI_OK)
+            code = written;
+        else
+            code = report.interrupted ? tell_interrupted(&report, planned) : code != CLI_OK ? code : judge(&report);
         bench_close(&bench);
     }
     peak_free(&report.peak);
@@ -237,7 +269,7 @@ int cmd_bench(int argc, char **argv)
          "instead of the library's choice (auto) and unfused, the baseline; may be\ngiven more than once"},
         {"--device", "SEL", CLI_TEXT, &o.device, "an index as `clattn info` lists it (0:1), gpu, cpu, or a part of a name"},
         {"--json", "FILE", CLI_TEXT, &o.json, "everything as JSON; - writes it to standard output in place of the table"},
-        {"--plot", "FILE.svg", CLI_TEXT, &o.plot, "a picture of it"},
+        {"--plot", "FILE.svg", CLI_TEXT, &o.plot, "a picture of it; - is standard output"},
         {"--warmup-ms", "N", CLI_REAL, &o.warmup_ms, "of each engine on each shape (100)"},
         {"--min-ms", "N", CLI_REAL, &o.min_ms, "of samples of each (400)"},
         {"--flush", "BYTES", CLI_INTEGER, &o.flush,
@@ -264,9 +296,15 @@ int cmd_bench(int argc, char **argv)
         return code;
     if ((code = refuse(&o)) != CLI_OK)
         return code;
-    if ((code = session_open(&session, "bench", o.device)) != CLI_OK)
-        return code;
-    code = bench_device(&o, &session);
-    session_close(&session);
+    struct files files;
+    memset(&files, 0, sizeof files);
+    code = open_files(&o, &files);
+    code = code != CLI_OK ? code : session_open(&session, "bench", o.device);
+    if (code == CLI_OK) {
+        code = bench_device(&o, &session, &files);
+        session_close(&session);
+    }
+    output_abandon(&files.json);
+    output_abandon(&files.plot);
     return code;
 }

@@ -4,10 +4,8 @@
 
 #include <cjson/cJSON.h>
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 static void add_text(cJSON *object, const char *name, cl_device_id device, cl_device_info what)
 {
@@ -88,19 +86,7 @@ static void add_result(cJSON *results, const struct bench_report *report, const 
     cJSON_AddNumberToObject(object, "memory_bytes", (double)r->workspace_bytes + entry->bytes);
 }
 
-static int write_text(const char *text, const char *path)
-{
-    FILE *out = strcmp(path, "-") == 0 ? stdout : fopen(path, "wb");
-    if (out == NULL)
-        return cli_fail("bench", CLI_FAILED, "--json", "%s: cannot be written: %s", path, strerror(errno));
-    fprintf(out, "%s\n", text);
-    const bool failed = ferror(out) != 0;
-    if (out != stdout && (fclose(out) != 0 || failed))
-        return cli_fail("bench", CLI_FAILED, "--json", "%s: cannot be written; is the disk full?", path);
-    return CLI_OK;
-}
-
-int bench_write_json(const struct bench_report *report, const char *path)
+int bench_write_json(FILE *out, const struct bench_report *report)
 {
     cJSON *root = cJSON_CreateObject();
     cJSON_AddStringToObject(root, "clattn", clattn_version());
@@ -109,6 +95,7 @@ int bench_write_json(const struct bench_report *report, const char *path)
     cJSON_AddNumberToObject(method, "warmup_ms", 1e3 * report->settings.warmup);
     cJSON_AddNumberToObject(method, "sample_ms", 1e3 * report->settings.minimum);
     cJSON_AddNumberToObject(method, "flush_bytes", (double)report->settings.flush);
+    cJSON_AddBoolToObject(root, "interrupted", report->interrupted);
     cJSON *results = cJSON_AddArrayToObject(root, "results");
     for (size_t i = 0; i < report->count; i++)
         for (size_t j = 0; j < report->entries[i].measured.count; j++)
@@ -117,7 +104,7 @@ int bench_write_json(const struct bench_report *report, const char *path)
     cJSON_Delete(root);
     if (text == NULL)
         return cli_fail("bench", CLI_FAILED, "--json", "out of memory");
-    const int code = write_text(text, path);
+    fprintf(out, "%s\n", text); /* a failure stays with the file and is told when it is committed */
     free(text);
-    return code;
+    return CLI_OK;
 }

@@ -94,13 +94,13 @@ static void consider_all(struct worst *worst, const struct trial_result *r)
 static void clear_progress(const struct check *check)
 {
     if (check->progress)
-        fprintf(stderr, "\r%60s\r", "");
+        cli_clear_progress();
 }
 
 static void show_progress(const struct check *check, const char *group)
 {
     if (check->progress)
-        fprintf(stderr, "\r%-10s %-13s %6zu of %zu", check->engine, group, check->done, check->planned);
+        cli_progress("%-10s %-13s %6zu of %zu", check->engine, group, check->done, check->planned);
 }
 
 static void print_failure(const struct check *check, const struct trial *trial, const struct trial_result *result)

@@ -22,6 +22,8 @@ struct request {
     const char *data, *svg;
 };
 
+enum { OUT, LSE, SCORES, OUTPUTS };
+
 /* One run in progress: files, the problem that they make, results. */
 struct job {
     const struct request *request;
@@ -32,19 +34,31 @@ struct job {
     void *storage[3], *o;
     float *lse, *scores;
     struct trial_data options;
+    struct output outputs[OUTPUTS];
 };
 
+static const char *const output_names[OUTPUTS] = {"--out", "--lse", "--scores"};
 static const char *const option_names[3] = {"--q", "--k", "--v"};
 
-/* One output would take another's place. */
-static int refuse_shared_files(const struct request *r)
+static const char *output_path(const struct request *r, int which)
 {
-    const char *const names[3] = {"--out", "--lse", "--scores"}, *const paths[3] = {r->out, r->lse, r->options.scores[1]};
-    for (int i = 1; i < 3; i++)
-        for (int j = 0; j < i; j++)
-            if (paths[i] && strcmp(paths[i], paths[j] ? paths[j] : "") == 0)
-                return cli_fail("run", CLI_USAGE, names[i], "%s is the file of %s too; name another", paths[i], names[j]);
-    return CLI_OK;
+    const char *const paths[OUTPUTS] = {r->out, r->lse, r->options.scores[1]};
+    return paths[which];
+}
+
+/* Before any work: a place that cannot be written is told at once. One output would take another's place where they are the
+ * same file. */
+static int open_outputs(struct job *job)
+{
+    const struct request *const r = job->request;
+    int code = CLI_OK;
+    for (int i = 1; i < OUTPUTS; i++)
+        for (int j = 0; j < i && code == CLI_OK; j++)
+            code = cli_refuse_same("run", output_names[i], output_path(r, i), output_names[j], output_path(r, j));
+    for (int i = 0; i < OUTPUTS && code == CLI_OK; i++)
+        if (output_path(r, i))
+            code = cli_open_output(&job->outputs[i], "run", output_names[i], output_path(r, i));
+    return code;
 }
 
 static int read_inputs(struct job *job)
@@ -56,9 +70,9 @@ static int read_inputs(struct job *job)
     }
     if (job->request->out == NULL)
         return cli_fail("run", CLI_USAGE, "--out", "is missing: name the file that the output goes to");
-    const int shared = refuse_shared_files(job->request);
-    if (shared != CLI_OK)
-        return shared;
+    const int opened = open_outputs(job);
+    if (opened != CLI_OK)
+        return opened;
     for (int i = 0; i < 3; i++) {
         const int code = array_read("run", option_names[i], paths[i], &job->in[i]);
         if (code != CLI_OK)
@@ -242,38 +256,37 @@ static void report(const struct job *job, const struct runner *runner)
     free(device);
 }
 
-/* fp32 numbers as a file. */
-static int write_floats(const char *option, const char *path, const float *data, int rank, const int64_t *shape)
+/* Numbers into the file of an output. */
+static int write_array(struct job *job, int which, enum npy_type as, clattn_type type, const void *data, int rank,
+                       const int64_t *shape)
 {
     struct npy array;
-    if (!array_from_storage(&array, NPY_F4, CLATTN_FP32, data, rank, shape))
-        return cli_fail("run", CLI_FAILED, option, "out of memory");
-    const int code = array_write("run", option, path, &array);
+    if (!array_from_storage(&array, as, type, data, rank, shape))
+        return cli_fail("run", CLI_FAILED, output_names[which], "out of memory");
+    (void)npy_write(job->outputs[which].file, &array); /* a failure stays with the file and is told when it is committed */
     npy_free(&array);
-    return code;
+    return CLI_OK;
 }
 
-static int write_outputs(const struct job *job)
+static int write_outputs(struct job *job)
 {
     const clattn_problem *p = &job->problem;
     const struct npy *q = &job->in[0];
     const bool packed = p->packed.starts != CLATTN_NO_INTEGERS;
-    struct npy array;
     int64_t shape[4];
     memcpy(shape, q->shape, sizeof shape);
     shape[q->rank - 1] = p->head_dim_v;
-    if (!array_from_storage(&array, job->out_type, p->o.type, job->o, q->rank, shape))
-        return cli_fail("run", CLI_FAILED, "--out", "out of memory");
-    int code = array_write("run", "--out", job->request->out, &array);
-    npy_free(&array);
+    int code = write_array(job, OUT, job->out_type, p->o.type, job->o, q->rank, shape);
     const int64_t lse_shape[3] = {packed ? 1 : p->batch, p->heads_q, packed ? p->packed.total_q : p->seq_q};
-    if (code == CLI_OK && job->request->lse)
-        code = write_floats("--lse", job->request->lse, job->lse, q->rank - 1, lse_shape + 4 - q->rank);
+    if (code == CLI_OK && output_path(job->request, LSE))
+        code = write_array(job, LSE, NPY_F4, CLATTN_FP32, job->lse, q->rank - 1, lse_shape + 4 - q->rank);
     const int64_t scores_shape[4] = {p->batch, p->heads_q, p->seq_q, p->seq_kv};
     const int scores_rank = packed ? 4 : q->rank;
-    if (code == CLI_OK && job->request->options.scores[1])
-        code =
-            write_floats("--scores", job->request->options.scores[1], job->scores, scores_rank, scores_shape + 4 - scores_rank);
+    if (code == CLI_OK && output_path(job->request, SCORES))
+        code = write_array(job, SCORES, NPY_F4, CLATTN_FP32, job->scores, scores_rank, scores_shape + 4 - scores_rank);
+    for (int i = 0; i < OUTPUTS && code == CLI_OK; i++)
+        if (job->outputs[i].file != NULL)
+            code = cli_commit_output(&job->outputs[i], "run", output_names[i], output_path(job->request, i));
     return code;
 }
 
@@ -323,6 +336,8 @@ static int run_files(const struct request *request)
         npy_free(&job.in[i]);
         free(job.storage[i]);
     }
+    for (int i = 0; i < OUTPUTS; i++)
+        output_abandon(&job.outputs[i]);
     free(job.o);
     free(job.lse);
     free(job.scores);
@@ -346,7 +361,7 @@ int cmd_run(int argc, char **argv)
         {"--q", "Q.npy", CLI_TEXT, &r.q, "queries; fp32, fp16, fp64, or bf16 as uint16 or V2 bits"},
         {"--k", "K.npy", CLI_TEXT, &r.k, "keys; fewer heads than Q are shared by runs of Q's heads (GQA)"},
         {"--v", "V.npy", CLI_TEXT, &r.v, "values"},
-        {"--out", "O.npy", CLI_TEXT, &r.out, "the output, in the shape of Q"},
+        {"--out", "O.npy", CLI_TEXT, &r.out, "the output, in the shape of Q; - is standard output, here and below"},
         {"--lse", "L.npy", CLI_TEXT, &r.lse, "also write log-sum-exp a row, fp32 (batch, heads, sequence)"},
         {"--dtype", "TYPE", CLI_TEXT, &r.dtype,
          "storage types on the device: fp32, fp16, bf16, or such as\nq=fp32,kv=fp16,o=fp32 (default: as the files, O as Q)"},

@@ -7,7 +7,6 @@
 #include "picture.h"
 #include "sample.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +19,7 @@ struct demo {
     struct sample sample;
     float *q, *weights; /* weights: [heads][tokens][tokens] of the shown sentence */
     void *k, *v;
+    struct output picture;
     float *out; /* of one sentence, in the strides of the whole */
 };
 
@@ -178,9 +178,11 @@ static int compute_weights(struct demo *demo)
     return code;
 }
 
+static const char *picture_path(const struct demo *demo) { return demo->options->svg ? demo->options->svg : "clattn-demo.svg"; }
+
 static int show(struct demo *demo)
 {
-    const char *path = demo->options->svg ? demo->options->svg : "clattn-demo.svg";
+    const char *const path = picture_path(demo);
     char note[1200];
     char *device = session_device_text(&demo->session);
     int code = compute_weights(demo);
@@ -197,11 +199,11 @@ static int show(struct demo *demo)
     const int head = picture_telling_head(&picture);
     printf("\n2. Which word (left) looks at which (above): head %d of the first sentence\n\n", head);
     picture_print(&picture, head, cli_wants_colour(1));
-    if (!picture_write_svg(&picture, head, path))
-        return cli_fail("run", CLI_FAILED, "--svg", "%s: cannot be written: %s; name a place that can with --svg FILE", path,
-                        strerror(errno));
-    printf("%8s all heads as a picture: %s\n", "", path);
-    return CLI_OK;
+    picture_draw_svg(demo->picture.file, &picture, head);
+    code = cli_commit_output(&demo->picture, "run", "--svg", path);
+    if (code == CLI_OK)
+        printf("%8s all heads as a picture: %s\n", "", path);
+    return code;
 }
 
 static int demonstrate(struct demo *demo)
@@ -223,11 +225,13 @@ int demo_run(const struct demo_options *options)
     memset(&demo, 0, sizeof demo);
     demo.options = options;
     int code = load(&demo);
+    code = code != CLI_OK ? code : cli_open_output(&demo.picture, "run", "--svg", picture_path(&demo));
     code = code != CLI_OK ? code : session_open(&demo.session, "run", options->device);
     if (code == CLI_OK) {
         code = demonstrate(&demo);
         session_close(&demo.session);
     }
+    output_abandon(&demo.picture);
     sample_free(&demo.sample);
     free(demo.q);
     free(demo.k);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The tools binary: one subcommand a file, one row a subcommand. */
 #include "cli.h"
+#include "system.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -62,6 +63,7 @@ static int help(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    system_guard_streams();
     if (argc < 2) {
         print_usage(stderr);
         return CLI_USAGE;

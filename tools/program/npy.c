@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "npy.h"
 
-#include "system.h"
-
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -367,21 +365,7 @@ static bool write_header(FILE *file, const struct npy *array)
            fprintf(file, "%s%*s\n", text, padded - length - 1, "") == padded;
 }
 
-bool npy_write(const char *path, const struct npy *array, char why[NPY_WHY_SIZE])
+bool npy_write(FILE *file, const struct npy *array)
 {
-    FILE *file = fopen(path, "wb");
-    if (file == NULL)
-        return refuse(why, "cannot be written: %s", strerror(errno));
-    bool right =
-        write_header(file, array) && fwrite(array->data, npy_item_size(array->type), array->count, file) == array->count;
-    int code = errno;
-    if (fclose(file) != 0) {
-        right = false;
-        code = errno;
-    }
-    if (right)
-        return true;
-    if (system_is_file(path)) /* half an array is worse than none; a device or a pipe stays, whoever runs this */
-        remove(path);
-    return refuse(why, "cannot be written: %s", strerror(code));
+    return write_header(file, array) && fwrite(array->data, npy_item_size(array->type), array->count, file) == array->count;
 }

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 enum npy_type {
     NPY_F4,
@@ -33,8 +34,8 @@ struct npy {
 bool npy_read(const char *path, struct npy *array, char why[NPY_WHY_SIZE]);
 bool npy_parse(const void *bytes, size_t size, struct npy *array, char why[NPY_WHY_SIZE]);
 
-/* Version 1.0, C order. Nothing is left at `path` when it fails. */
-bool npy_write(const char *path, const struct npy *array, char why[NPY_WHY_SIZE]);
+/* Version 1.0, C order. False: not all of it was written. */
+bool npy_write(FILE *file, const struct npy *array);
 
 void npy_free(struct npy *array);
 

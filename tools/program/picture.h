@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 struct picture {
     int heads, tokens;
@@ -24,7 +25,7 @@ int picture_telling_head(const struct picture *picture);
 /* One head, for at most 14 tokens in 80 columns. */
 void picture_print(const struct picture *picture, int head, bool colour);
 
-/* One head large, all heads small. False: the file could not be written, and errno says why. */
-bool picture_write_svg(const struct picture *picture, int head, const char *path);
+/* One head large, all heads small. */
+void picture_draw_svg(FILE *out, const struct picture *picture, int head);
 
 #endif

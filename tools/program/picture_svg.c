@@ -4,8 +4,6 @@
 
 #include "svg.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -97,7 +95,7 @@ static void legend(FILE *out, int x, int y)
     svg_text(out, x + STEPS * WIDTH + 8, y + 9, "class=\"s\"", "100%");
 }
 
-static void draw(FILE *out, const struct picture *p, int head)
+void picture_draw_svg(FILE *out, const struct picture *p, int head)
 {
     char subtitle[128];
     const int side = p->tokens * CELL, rows = (p->heads + SMALL_COLUMNS - 1) / SMALL_COLUMNS;
@@ -114,14 +112,4 @@ static void draw(FILE *out, const struct picture *p, int head)
     legend(out, LEFT + side / 2 - 80, TOP + side + 18);
     svg_text(out, 24, height - 18, "class=\"s\"", p->note);
     svg_end(out);
-}
-
-bool picture_write_svg(const struct picture *p, int head, const char *path)
-{
-    FILE *out = fopen(path, "wb");
-    if (out == NULL)
-        return false;
-    draw(out, p, head);
-    const bool failed = ferror(out) != 0;
-    return fclose(out) == 0 && !failed;
 }

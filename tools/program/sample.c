@@ -99,6 +99,7 @@ static int load_tokens(struct sample *s)
     if (length == 0 || s->text[length - 1] != '\n')
         s->text[length++] = '\n';
     s->text[length] = '\0';
+    cli_clean(s->text);
     return cut_tokens(s);
 }
 

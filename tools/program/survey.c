@@ -74,6 +74,8 @@ static void list_platforms(struct survey *survey)
             snprintf(platform->name, sizeof platform->name, "n/a");
         if (clGetPlatformInfo(ids[i], CL_PLATFORM_VERSION, sizeof platform->version, platform->version, NULL) != CL_SUCCESS)
             snprintf(platform->version, sizeof platform->version, "n/a");
+        cli_clean(platform->name);
+        cli_clean(platform->version);
     }
 }
 
@@ -93,6 +95,8 @@ static void ask_facts(struct survey_device *device)
 {
     clattn_error_init(&device->error);
     CLI_TEXT_OF(device->facts, clattn_device_facts(device->id, NULL, buffer, size, needed, &device->error));
+    if (device->facts != NULL)
+        cli_clean(device->facts);
 }
 
 static void keep_only(struct survey *survey, cl_device_id id)

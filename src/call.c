@@ -221,14 +221,8 @@ static clattn_status check_numbers(const clattn_plan *plan, const clattn_call *c
 clattn_status cla_call_take(const clattn_plan *plan, const clattn_call *given, clattn_call *call, bool *empty,
                             clattn_error *error)
 {
-    if (!given)
-        return cla_fail(error, CLATTN_INVALID_ARGUMENT, "call", "call is NULL");
-    if (given->struct_size < offsetof(clattn_call, workspace))
-        return cla_fail(error, CLATTN_INVALID_ARGUMENT, "call.struct_size",
-                        "call.struct_size is %zu: call clattn_call_init before setting fields", given->struct_size);
     clattn_call_init(call, plan);
-    memcpy(call, given, given->struct_size < sizeof *call ? given->struct_size : sizeof *call);
-    call->struct_size = sizeof *call;
+    TRY(cla_struct_take("call", given, offsetof(clattn_call, workspace), call, sizeof *call, error));
     TRY(check_numbers(plan, call, error));
     *empty = cla_problem_is_empty(call->batch, plan->problem.heads_q, call->seq_q);
     if (*empty)

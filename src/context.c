@@ -21,13 +21,7 @@ static clattn_status take_options(const clattn_context_options *given, clattn_co
     clattn_context_options_init(options);
     if (!given)
         return CLATTN_SUCCESS;
-    if (given->struct_size < sizeof(size_t) + sizeof(char *))
-        return cla_fail(error, CLATTN_INVALID_ARGUMENT, "options.struct_size",
-                        "options.struct_size is %zu: call clattn_context_options_init before setting fields",
-                        given->struct_size);
-    memcpy(options, given, given->struct_size < sizeof *options ? given->struct_size : sizeof *options);
-    options->struct_size = sizeof *options;
-    return CLATTN_SUCCESS;
+    return cla_struct_take("options", given, offsetof(clattn_context_options, overrides), options, sizeof *options, error);
 }
 
 /* `device` among the devices of `cl`, or the first of them when it is NULL. */

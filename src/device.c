@@ -159,8 +159,7 @@ static clattn_status no_platform(clattn_error *error, int32_t code)
             "OCL_ICD_VENDORS points: "
             "install your device's driver, or PoCL for the processor (Debian, Ubuntu: apt-get install pocl-opencl-icd)",
             cla_cl_name(code));
-    if (error && error->struct_size >= sizeof *error)
-        error->cl_code = code;
+    cla_set_cl_code(error, code);
     return CLATTN_NO_PLATFORM;
 }
 

@@ -15,6 +15,9 @@ struct merge_args {
     int32_t has_lse, unused;
 };
 
+/* Of the first version of the struct; it never changes. */
+#define FIRST_MERGE_SIZE (offsetof(clattn_merge, out) + sizeof(clattn_partial))
+
 void clattn_merge_init_sized(clattn_merge *merge, size_t size)
 {
     clattn_merge fresh;
@@ -25,18 +28,6 @@ void clattn_merge_init_sized(clattn_merge *merge, size_t size)
     memset(merge, 0, size);
     memcpy(merge, &fresh, size < sizeof fresh ? size : sizeof fresh);
     merge->struct_size = size;
-}
-
-/* Copies a caller's struct, which may be shorter or longer than this library's. */
-static clattn_status take(const clattn_merge *given, clattn_merge *merge, clattn_error *error)
-{
-    if (given->struct_size < offsetof(clattn_merge, out) + sizeof given->out)
-        return cla_fail(error, CLATTN_INVALID_ARGUMENT, "merge.struct_size",
-                        "merge.struct_size is %zu: call clattn_merge_init before setting fields", given->struct_size);
-    clattn_merge_init(merge);
-    memcpy(merge, given, given->struct_size < sizeof *merge ? given->struct_size : sizeof *merge);
-    merge->struct_size = sizeof *merge;
-    return CLATTN_SUCCESS;
 }
 
 static clattn_status check_partial(const char *o_field, const char *lse_field, const clattn_partial *part,
@@ -166,14 +157,14 @@ static cl_int set_arguments(const clattn_context *context, cl_kernel kernel, con
 clattn_status clattn_enqueue_merge(clattn_context *context, cl_command_queue queue, const clattn_merge *given,
                                    cl_uint wait_count, const cl_event *wait_list, cl_event *event, clattn_error *error)
 {
-    cl_kernel kernel = NULL;
     clattn_merge full;
     const clattn_merge *const merge = &full;
+    cl_kernel kernel = NULL;
     cla_clear(error);
-    if (!context || !given)
-        return cla_fail(error, CLATTN_INVALID_ARGUMENT, context ? "merge" : "context", "%s is NULL",
-                        context ? "merge" : "context");
-    TRY(take(given, &full, error));
+    if (!context)
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, "context", "context is NULL");
+    clattn_merge_init(&full);
+    TRY(cla_struct_take("merge", given, FIRST_MERGE_SIZE, &full, sizeof full, error));
     TRY(cla_check_queue(context, queue, wait_count, wait_list, error));
     TRY(check(merge, context, error));
     const size_t rows = (size_t)merge->batch * (size_t)merge->heads * (size_t)merge->seq_q;

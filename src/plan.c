@@ -143,13 +143,6 @@ static void describe(clattn_plan *plan, const struct candidates *candidates, con
 /* A text that the compiler refuses twice will hardly please it with a third tile. */
 enum { MAX_REFUSALS = 2 };
 
-static void hand_on(const clattn_error *from, clattn_error *to)
-{
-    cla_fail(to, from->status, from->field, "%s", from->message);
-    if (to && to->struct_size >= sizeof *to)
-        to->cl_code = from->cl_code;
-}
-
 /* The first candidate that builds and fits. */
 static clattn_status settle(clattn_plan *plan, const struct candidates *candidates, clattn_error *given)
 {
@@ -193,7 +186,7 @@ static clattn_status settle(clattn_plan *plan, const struct candidates *candidat
     if (status == CLATTN_SUCCESS)
         cla_clear(given);
     else
-        hand_on(error, given);
+        cla_hand_on(error, given);
     return status;
 }
 

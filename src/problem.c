@@ -246,13 +246,7 @@ bool cla_problem_alters_scores(const clattn_problem *p)
 clattn_status cla_problem_take(const clattn_problem *given, clattn_problem *problem, clattn_error *error)
 {
     clattn_problem_init(problem);
-    if (!given)
-        return cla_fail(error, CLATTN_INVALID_ARGUMENT, "problem", "problem is NULL");
-    if (given->struct_size < CLA_PROBLEM_LEAST_SIZE)
-        return cla_fail(error, CLATTN_INVALID_ARGUMENT, "problem.struct_size",
-                        "problem.struct_size is %zu: call clattn_problem_init before setting fields", given->struct_size);
-    memcpy(problem, given, known_size(given));
-    problem->struct_size = sizeof *problem;
+    TRY(cla_struct_take("problem", given, CLA_PROBLEM_LEAST_SIZE, problem, sizeof *problem, error));
     TRY(check_sizes(problem, error));
     TRY(check_type("problem.q.type", problem->q.type, error));
     TRY(check_type("problem.k.type", problem->k.type, error));

@@ -53,8 +53,7 @@ static clattn_status fail_build(clattn_context *context, cl_int code, const char
                  cla_cl_name(code), (int)code, context->facts.device_name, context->facts.driver_version,
                  context->facts.platform_version, kernel, *options ? options : "(none)", *log ? log : "(empty)");
     cla_fail(error, CLATTN_BUILD_FAILED, "", "%s", text.data ? text.data : "clBuildProgram failed");
-    if (error && error->struct_size >= sizeof *error)
-        error->cl_code = code;
+    cla_set_cl_code(error, code);
     cla_log(&context->logger, CLATTN_LOG_ERROR, text.data ? text.data : "clBuildProgram failed");
     cla_text_free(&text);
     return CLATTN_BUILD_FAILED;
@@ -96,8 +95,7 @@ static clattn_status build_program(clattn_context *context, const struct source 
 static clattn_status fail_stage(const char *target, const char *why, clattn_error *error)
 {
     cla_fail(error, CLATTN_BUILD_FAILED, "", "second stage for %s: %s", target, why);
-    if (error && error->struct_size >= sizeof *error)
-        error->cl_code = CL_BUILD_PROGRAM_FAILURE;
+    cla_set_cl_code(error, CL_BUILD_PROGRAM_FAILURE);
     return CLATTN_BUILD_FAILED;
 }
 
@@ -216,11 +214,8 @@ static clattn_status build_entry(clattn_context *context, struct program *entry,
     entry->cl = *program;
     entry->failure = failure;
     settle(context, entry, status);
-    if (status != CLATTN_SUCCESS && error && error->struct_size >= sizeof *error) {
-        const size_t size = error->struct_size;
-        *error = failure;
-        error->struct_size = size;
-    }
+    if (status != CLATTN_SUCCESS)
+        cla_hand_on(&failure, error);
     return status;
 }
 
@@ -242,11 +237,7 @@ static clattn_status get_locked(clattn_context *context, const char *key, const 
     }
     *program = entry->cl;
     if (entry->state == PROGRAM_FAILED) {
-        if (error && error->struct_size >= sizeof *error) {
-            const size_t size = error->struct_size;
-            *error = entry->failure;
-            error->struct_size = size;
-        }
+        cla_hand_on(&entry->failure, error);
         return CLATTN_BUILD_FAILED;
     }
     return CLATTN_SUCCESS;

@@ -21,8 +21,7 @@ clattn_status cla_fail_enqueue(clattn_context *context, cl_command_queue queue, 
         error, CLATTN_DEVICE_LOST, "",
         "%s: %s (%d): the device failed while it ran earlier work; make a new OpenCL context, and a new clattn context of it",
         call, cla_cl_name(code), (int)code);
-    if (error && error->struct_size >= sizeof *error)
-        error->cl_code = code;
+    cla_set_cl_code(error, code);
     return CLATTN_DEVICE_LOST;
 }
 

@@ -415,10 +415,8 @@ clattn_status clattn_problem_print(const clattn_problem *given, char *out, size_
 {
     struct text text = {0};
     clattn_problem full, *const p = &full;
-    if (!given || given->struct_size < CLA_PROBLEM_LEAST_SIZE)
-        return CLATTN_INVALID_ARGUMENT;
     clattn_problem_init(p);
-    memcpy(p, given, given->struct_size < sizeof *p ? given->struct_size : sizeof *p);
+    TRY(cla_struct_take("problem", given, CLA_PROBLEM_LEAST_SIZE, p, sizeof *p, NULL));
     cla_text_add(&text, "b%" PRId64 " hq%" PRId64 " hkv%" PRId64 " q%" PRId64 " k%" PRId64 " d%" PRId64 " dv%" PRId64, p->batch,
                  p->heads_q, p->heads_kv, p->seq_q, p->seq_kv, p->head_dim_qk, p->head_dim_v);
     if (p->q.type == p->k.type && p->q.type == p->v.type && p->q.type == p->o.type)

@@ -36,6 +36,9 @@ const char *clattn_status_text(clattn_status status)
     return "not a status of this library";
 }
 
+/* Of the first version of the struct; it never changes. */
+#define FIRST_ERROR_SIZE (offsetof(clattn_error, message) + 1400)
+
 void clattn_error_init_sized(clattn_error *error, size_t size)
 {
     if (error) {
@@ -44,27 +47,62 @@ void clattn_error_init_sized(clattn_error *error, size_t size)
     }
 }
 
-/* A caller's struct from a newer or foreign header is written up to the part that both sides know. */
-static bool is_usable(const clattn_error *error) { return error && error->struct_size >= sizeof *error; }
+/* How many bytes of the caller's struct both sides know. 0 stands for the first version, so that `= {0}` works. */
+static size_t reach_of(const clattn_error *error)
+{
+    return !error                               ? 0
+           : error->struct_size == 0            ? FIRST_ERROR_SIZE
+           : error->struct_size < sizeof *error ? error->struct_size
+                                                : sizeof *error;
+}
+
+#define HAS(error, member) (reach_of(error) >= offsetof(clattn_error, member) + sizeof(error)->member)
+
+static void set_codes(clattn_error *error, clattn_status status, int32_t cl_code)
+{
+    if (HAS(error, status))
+        error->status = status;
+    if (HAS(error, cl_code))
+        error->cl_code = cl_code;
+}
+
+/* What of the message both sides know; the last member may be cut short. */
+static size_t message_room(const clattn_error *error)
+{
+    const size_t reach = reach_of(error), start = offsetof(clattn_error, message);
+    return reach > start ? reach - start : 0;
+}
 
 void cla_clear(clattn_error *error)
 {
-    if (is_usable(error)) {
-        error->status = CLATTN_SUCCESS;
-        error->cl_code = 0;
-        error->field[0] = error->message[0] = '\0';
-    }
+    set_codes(error, CLATTN_SUCCESS, 0);
+    if (HAS(error, field))
+        error->field[0] = '\0';
+    if (message_room(error) > 0)
+        error->message[0] = '\0';
+}
+
+void cla_set_cl_code(clattn_error *error, int32_t code)
+{
+    if (HAS(error, cl_code))
+        error->cl_code = code;
+}
+
+void cla_hand_on(const clattn_error *from, clattn_error *to)
+{
+    cla_fail(to, from->status, from->field, "%s", from->message);
+    cla_set_cl_code(to, from->cl_code);
 }
 
 clattn_status cla_fail(clattn_error *error, clattn_status status, const char *field, const char *format, ...)
 {
-    if (is_usable(error)) {
-        va_list list;
-        error->status = status;
-        error->cl_code = 0;
+    set_codes(error, status, 0);
+    if (HAS(error, field))
         snprintf(error->field, sizeof error->field, "%s", field ? field : "");
+    if (message_room(error) > 0) {
+        va_list list;
         va_start(list, format);
-        vsnprintf(error->message, sizeof error->message, format, list);
+        vsnprintf(error->message, message_room(error), format, list);
         va_end(list);
     }
     return status;
@@ -78,9 +116,41 @@ clattn_status cla_fail_cl(clattn_error *error, int32_t code, const char *call)
                                  : is_device_loss(code)        ? CLATTN_DEVICE_LOST
                                                                : CLATTN_OPENCL;
     cla_fail(error, status, "", "%s: %s (%d)", call, cla_cl_name(code), (int)code);
-    if (is_usable(error))
-        error->cl_code = code;
+    cla_set_cl_code(error, code);
     return status;
+}
+
+/* More than this past our own version is no newer header but a size that nobody set. */
+enum { MAX_GROWTH = 4096 };
+
+static bool is_zero(const unsigned char *bytes, size_t count)
+{
+    size_t i = 0;
+    while (i < count && bytes[i] == 0)
+        i++;
+    return i == count;
+}
+
+clattn_status cla_struct_take(const char *name, const void *given, size_t first, void *own, size_t own_size,
+                              clattn_error *error)
+{
+    char field[64];
+    size_t size = 0;
+    if (!given)
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, name, "%s is NULL", name);
+    memcpy(&size, given, sizeof size);
+    snprintf(field, sizeof field, "%s.struct_size", name);
+    if (size < first || size > own_size + MAX_GROWTH)
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, field,
+                        "%s is %zu: call the struct's _init function before setting fields", field, size);
+    if (size > own_size && !is_zero((const unsigned char *)given + own_size, size - own_size))
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, field,
+                        "%s is %zu, from a newer clattn.h, and a field is set that this library (%s) does not know: "
+                        "use a newer library, or leave that field as _init sets it",
+                        field, size, clattn_version());
+    memcpy(own, given, size < own_size ? size : own_size);
+    memcpy(own, &own_size, sizeof own_size);
+    return CLATTN_SUCCESS;
 }
 
 static const struct {

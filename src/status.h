@@ -22,6 +22,18 @@ clattn_status cla_fail_cl(clattn_error *error, int32_t code, const char *call);
 /* Clears *error; every public function begins with it. */
 void cla_clear(clattn_error *error);
 
+/* Adds the OpenCL code to what cla_fail wrote. */
+void cla_set_cl_code(clattn_error *error, int32_t code);
+
+/* Writes the library's own *from into the caller's *to. */
+void cla_hand_on(const clattn_error *from, clattn_error *to);
+
+/* Copies a caller's struct over *own, which holds the defaults. The caller's may be older and shorter (at least `first` bytes),
+ * or newer and longer as long as what this library does not know is 0. `name` is for messages, such as "problem".
+ * Errors: INVALID_ARGUMENT that names `name` or its struct_size. */
+clattn_status cla_struct_take(const char *name, const void *given, size_t first, void *own, size_t own_size,
+                              clattn_error *error);
+
 /* "CL_OUT_OF_RESOURCES" for -5; "unknown code" for others. */
 const char *cla_cl_name(int32_t code);
 

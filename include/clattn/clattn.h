@@ -18,7 +18,8 @@
  * - Structs that may grow begin with `struct_size`, set by their `_init` function (which passes the size that the program was
  *   compiled with to its `_init_sized` twin in the library). New fields come at their end, so a program built against an older
  *   header keeps working with a newer library. Structs without `struct_size` (clattn_strides, clattn_tensor, clattn_buffer,
- *   clattn_partial) stay as they are.
+ *   clattn_partial) stay as they are. A struct of a newer header is taken while the fields that this library does not know
+ *   are 0, as `_init` leaves them, and refused otherwise.
  */
 #ifndef CLATTN_CLATTN_H
 #define CLATTN_CLATTN_H

@@ -166,6 +166,25 @@ static void a_shorter_struct_is_filled_up(void **state)
     assert_int_equal(taken.scores.kind, CLATTN_SCORES_NONE);
 }
 
+/* A field of a newer header is not silently left out. */
+static void a_newer_struct_with_an_unknown_option_is_refused(void **state)
+{
+    (void)state;
+    struct {
+        clattn_problem problem;
+        int64_t added;
+    } newer;
+    clattn_problem taken;
+    memset(&newer, 0, sizeof newer);
+    clattn_problem_init_sized(&newer.problem, sizeof newer);
+    newer.problem.batch = newer.problem.heads_q = newer.problem.heads_kv = 1;
+    newer.problem.seq_q = newer.problem.seq_kv = newer.problem.head_dim_qk = newer.problem.head_dim_v = 8;
+    clattn_problem_set_layout(&newer.problem, CLATTN_BHSD);
+    assert_ok(cla_problem_take(&newer.problem, &taken, &error), &error);
+    newer.added = 1;
+    assert_refused(cla_problem_take(&newer.problem, &taken, &error), CLATTN_INVALID_ARGUMENT, &error, "problem.struct_size");
+}
+
 static void init_writes_no_more_than_the_caller_has(void **state)
 {
     (void)state;
@@ -255,6 +274,7 @@ int main(void)
         cmocka_unit_test(empty_dimensions_are_no_error),
         cmocka_unit_test(no_problem_and_no_init),
         cmocka_unit_test(a_shorter_struct_is_filled_up),
+        cmocka_unit_test(a_newer_struct_with_an_unknown_option_is_refused),
         cmocka_unit_test(init_writes_no_more_than_the_caller_has),
         cmocka_unit_test(layouts),
         cmocka_unit_test(case_R044_extents),

@@ -98,6 +98,84 @@ static void long_texts_are_cut(void **state)
     }
 }
 
+/* An error that nobody initialised, but with zeros, gets its text like any other. */
+static void an_error_of_zeros_gets_a_text(void **state)
+{
+    (void)state;
+    clattn_error error = {0};
+    cla_fail(&error, CLATTN_UNSUPPORTED, "problem.q", "seven");
+    assert_int_equal(error.status, CLATTN_UNSUPPORTED);
+    assert_string_equal(error.field, "problem.q");
+    assert_string_equal(error.message, "seven");
+    cla_clear(&error);
+    assert_string_equal(error.message, "");
+    assert_int_equal(error.struct_size, 0);
+}
+
+/* However short the struct of an older header is: what it has is filled, and nothing after it is touched. */
+static void a_shorter_error_is_filled_as_far_as_it_reaches(void **state)
+{
+    (void)state;
+    for (size_t size = sizeof(size_t); size <= sizeof(clattn_error); size++) {
+        clattn_error error;
+        memset(&error, 0x5a, sizeof error);
+        error.struct_size = size;
+        cla_fail_cl(&error, CL_OUT_OF_RESOURCES, "clSomeCall");
+        if (size >= offsetof(clattn_error, cl_code)) {
+            assert_int_equal(error.status, CLATTN_OPENCL);
+        }
+        if (size >= offsetof(clattn_error, field)) {
+            assert_int_equal(error.cl_code, CL_OUT_OF_RESOURCES);
+        }
+        if (size >= offsetof(clattn_error, message)) {
+            assert_string_equal(error.field, "");
+        }
+        if (size > offsetof(clattn_error, message)) {
+            const size_t room = size - offsetof(clattn_error, message);
+            assert_true(strlen(error.message) < room);
+            assert_true(strncmp(error.message, "clSomeCall: CL_OUT_OF_RESOURCES", room - 1) == 0 || room > 31);
+        }
+        for (size_t i = size; i < sizeof error; i++) {
+            assert_int_equal(((const unsigned char *)&error)[i], 0x5a);
+        }
+    }
+}
+
+/* A newer struct is taken while what we do not know of it is 0, as _init leaves it, and refused by name otherwise. */
+static void what_a_newer_struct_sets_is_not_ignored(void **state)
+{
+    (void)state;
+    struct newer {
+        size_t struct_size;
+        int known, added[3];
+    } given = {sizeof given, 7, {0, 0, 0}};
+    struct {
+        size_t struct_size;
+        int known;
+    } own = {sizeof own, 1};
+    const size_t known = offsetof(struct newer, added);
+    clattn_error error;
+    clattn_error_init(&error);
+    assert_ok(cla_struct_take("thing", &given, sizeof(size_t), &own, known, &error), &error);
+    assert_int_equal(own.known, 7);
+    assert_int_equal(own.struct_size, known);
+    given.added[2] = 1 << 24;
+    given.known = 8;
+    assert_refused(cla_struct_take("thing", &given, sizeof(size_t), &own, known, &error), CLATTN_INVALID_ARGUMENT, &error,
+                   "thing.struct_size");
+    assert_int_equal(own.known, 7);
+    given.struct_size = sizeof(size_t);
+    assert_ok(cla_struct_take("thing", &given, sizeof(size_t), &own, known, &error), &error);
+    assert_int_equal(own.known, 7);
+    static const size_t wild[] = {0, 1, SIZE_MAX, 1000000};
+    for (size_t i = 0; i < COUNT_OF(wild); i++) {
+        given.struct_size = wild[i];
+        assert_refused(cla_struct_take("thing", &given, sizeof(size_t), &own, known, &error), CLATTN_INVALID_ARGUMENT, &error,
+                       "thing.struct_size");
+    }
+    assert_refused(cla_struct_take("thing", NULL, 8, &own, known, &error), CLATTN_INVALID_ARGUMENT, &error, "thing");
+}
+
 static void opencl_codes_become_statuses(void **state)
 {
     (void)state;
@@ -155,6 +233,9 @@ int main(void)
         cmocka_unit_test(fail_fills_every_part),
         cmocka_unit_test(no_error_struct_is_accepted),
         cmocka_unit_test(long_texts_are_cut),
+        cmocka_unit_test(an_error_of_zeros_gets_a_text),
+        cmocka_unit_test(a_shorter_error_is_filled_as_far_as_it_reaches),
+        cmocka_unit_test(what_a_newer_struct_sets_is_not_ignored),
         cmocka_unit_test(opencl_codes_become_statuses),
         cmocka_unit_test(opencl_codes_have_names),
         cmocka_unit_test(version_text_matches_numbers),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cache.h"
 
-#include "platform.h"
+#include "os/os.h"
 
 #include <stdlib.h>
 #include <string.h>

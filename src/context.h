@@ -7,7 +7,7 @@
 #include "engine.h"
 #include "facts.h"
 #include "log.h"
-#include "platform.h"
+#include "os/os.h"
 #include "source.h"
 #include "verdict.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "device.h"
 
-#include "platform.h"
+#include "os/os.h"
 #include "text.h"
 
 #include <ctype.h>

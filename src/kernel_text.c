@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernel_text.h"
 
-#include "platform.h"
+#include "os/os.h"
 #include "problem.h"
 #include "quirks.h"
 

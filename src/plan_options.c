@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "plan_options.h"
 
-#include "platform.h"
+#include "os/os.h"
 
 #include <string.h>
 

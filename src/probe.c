@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "probe.h"
 
-#include "platform.h"
+#include "os/os.h"
 
 #include <stdio.h>
 #include <stdlib.h>

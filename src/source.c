@@ -2,7 +2,7 @@
 #include "source.h"
 
 #include "embedded.h"
-#include "platform.h"
+#include "os/os.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 
 #include "cache.h"
 #include "files.h"
-#include "platform.h"
+#include "os/os.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -3,7 +3,7 @@
 /* ctest: quick */
 #include "attend.h"
 
-#include "platform.h"
+#include "os/os.h"
 
 #define SHAPE "b2 hq4 hkv2 q5 k70 d8 dv12 lse"
 enum { SLOTS = 5, SLACK = 3 };

@@ -5,7 +5,7 @@
 
 #include "cache.h"
 #include "files.h"
-#include "platform.h"
+#include "os/os.h"
 
 #include <pthread.h>
 #include <signal.h>

@@ -5,7 +5,7 @@
 #include "support.h"
 
 #include "files.h"
-#include "platform.h"
+#include "os/os.h"
 
 #include <sys/stat.h>
 #include <sys/wait.h>

@@ -17,7 +17,7 @@ MAY = {
     "src": ["include/clattn"],
     "src/os": ["include/clattn", "src"],
     "src/engines": ["src"],
-    "src/engines/cpu": ["src"],
+    "src/engines/cpu": ["src", "src/os"],
     "src/engines/nvidia": ["src"],
     # Tools know the library as any application does, by its header.
     "tools/base": ["include/clattn"],

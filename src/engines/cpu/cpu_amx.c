@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * cpu_amx: bf16 on x86 processors with matrix tiles, through inline assembly in OpenCL C. */
-#include "../../platform.h"
+#include "../../os/os.h"
 #include "cpu.h"
 
 static bool serves(const struct facts *facts, const clattn_problem *problem, char *why, size_t why_size)

@@ -3,7 +3,7 @@
 #include "support.h"
 
 #include "files.h"
-#include "platform.h"
+#include "os/os.h"
 
 static char *root;
 

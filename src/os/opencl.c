@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * OpenCL loaded at run time (CLATTN_DYNAMIC_OPENCL): the functions that the library and its program call, each forwarded to
  * the loader's. Without one, asking for platforms answers CL_PLATFORM_NOT_FOUND_KHR, as a loader without drivers does. */
-#include "platform.h"
+#include "os.h"
 
 #include <stdatomic.h>
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Everything that C11 and OpenCL do not have: locks, the clock, the environment, files, libraries loaded at run time, the
- * processor. Paths
- * are UTF-8. */
-#ifndef CLATTN_PLATFORM_H
-#define CLATTN_PLATFORM_H
+ * processor. One file a system: posix.c, windows.c. Paths are UTF-8. */
+#ifndef CLATTN_OS_H
+#define CLATTN_OS_H
 
-#include "text.h"
+#include "../text.h"
 
 #ifdef _WIN32
 struct cla_lock {

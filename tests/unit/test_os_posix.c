@@ -4,7 +4,7 @@
 #include "support.h"
 
 #include "files.h"
-#include "platform.h"
+#include "os/os.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -49,7 +49,37 @@ static bool default_folder(struct text *folder)
     return true;
 }
 
-void cla_cache_open(struct cache *cache, const clattn_context_options *options, cl_device_id device)
+/* A folder that another user may write to could make this process run any code: it is as if it were not there. One that is yet
+ * to be made passes. */
+static bool is_safe(const char *path, const struct logger *logger)
+{
+    struct cla_folder folder;
+    struct text said = {0};
+    switch (cla_folder_open(path, &folder)) {
+    case CLA_FOLDER_OPEN:
+        cla_folder_close(&folder);
+        return true;
+    case CLA_FOLDER_ABSENT:
+        return true;
+    case CLA_FOLDER_FOREIGN:
+        cla_text_add(&said,
+                     "the cache folder %s is not used: it belongs to another user, who could have this program run any code",
+                     path);
+        break;
+    case CLA_FOLDER_SHARED:
+        cla_text_add(&said,
+                     "the cache folder %s is not used: other users may write to it and have this program run any code; "
+                     "`chmod go-w` makes it this user's alone",
+                     path);
+        break;
+    }
+    cla_log(logger, CLATTN_LOG_WARNING, said.data ? said.data : "the cache folder is not used: other users may write to it");
+    cla_text_free(&said);
+    return false;
+}
+
+void cla_cache_open(struct cache *cache, const clattn_context_options *options, cl_device_id device,
+                    const struct logger *logger)
 {
     const char *word = cla_environment("CLATTN_CACHE");
     bool on = !(word && strcmp(word, "off") == 0) && identify(cache, device);
@@ -68,7 +98,7 @@ void cla_cache_open(struct cache *cache, const clattn_context_options *options, 
         on = default_folder(&cache->folder) && !cache->folder.failed;
     }
     /* A folder that the user of a privileged program can write would run the user's code with the program's rights. */
-    if (!on || (cache->folder.data && cla_is_privileged()))
+    if (!on || (cache->folder.data && (cla_is_privileged() || !is_safe(cache->folder.data, logger))))
         cla_cache_close(cache);
 }
 
@@ -96,12 +126,16 @@ bool cla_cache_key_of(const struct cache *cache, const char *kind, const char *o
     return made;
 }
 
-static bool load_from_folder(const char *folder, const char *name, struct text *file)
+/* What was used stays young: the oldest go first. */
+static bool load_from_folder(const char *path, const char *name, struct text *file)
 {
-    struct text path = {0};
-    cla_text_add(&path, "%s/%s", folder, name);
-    const bool loaded = !path.failed && cla_read_file(path.data, CLA_CACHE_HEADER + CLA_CACHE_MAX_CONTENT, file);
-    cla_text_free(&path);
+    struct cla_folder folder;
+    if (cla_folder_open(path, &folder) != CLA_FOLDER_OPEN)
+        return false;
+    const bool loaded = cla_folder_read(&folder, name, CLA_CACHE_HEADER + CLA_CACHE_MAX_CONTENT, file);
+    if (loaded)
+        cla_folder_touch(&folder, name);
+    cla_folder_close(&folder);
     return loaded;
 }
 
@@ -131,14 +165,12 @@ bool cla_cache_load(const struct cache *cache, const struct cache_key *key, stru
         cla_cache_decode(key, &file, &bytes, &size);
     if (found)
         cla_text_append(content, bytes, size);
-    if (found && cache->folder.data)
-        cla_touch_file(cache->folder.data, name);
     cla_text_free(&file);
     return found && !content->failed;
 }
 
 struct sweep {
-    const char *folder;
+    const struct cla_folder *folder;
     uint64_t total, oldest;
     char oldest_name[CLA_CACHE_NAME_SIZE];
 };
@@ -151,7 +183,7 @@ static void sweep_entry(void *user, const char *name, uint64_t size, uint64_t ag
         return;
     if (temporary) {
         if (age > STALE_SECONDS)
-            cla_remove_file(sweep->folder, name);
+            cla_folder_remove(sweep->folder, name);
         return;
     }
     sweep->total += size;
@@ -162,15 +194,25 @@ static void sweep_entry(void *user, const char *name, uint64_t size, uint64_t ag
 }
 
 /* Clears what killed processes left, and the files used longest ago while the folder is too full. */
-static void tidy(const char *folder)
+static void tidy(const struct cla_folder *folder)
 {
     for (int i = 0; i < 64; i++) {
         struct sweep sweep = {.folder = folder};
-        cla_visit_folder(folder, sweep_entry, &sweep);
+        cla_folder_visit(folder, sweep_entry, &sweep);
         if (sweep.total <= FOLDER_LIMIT || !sweep.oldest_name[0])
             break;
-        cla_remove_file(folder, sweep.oldest_name);
+        cla_folder_remove(folder, sweep.oldest_name);
     }
+}
+
+static void store_in_folder(const char *path, const char *name, const struct text *file)
+{
+    struct cla_folder folder;
+    if (!cla_make_folder(path) || cla_folder_open(path, &folder) != CLA_FOLDER_OPEN)
+        return;
+    if (cla_folder_replace(&folder, name, file->data, file->length))
+        tidy(&folder);
+    cla_folder_close(&folder);
 }
 
 void cla_cache_store(const struct cache *cache, const struct cache_key *key, const void *content, size_t size)
@@ -180,8 +222,7 @@ void cla_cache_store(const struct cache *cache, const struct cache_key *key, con
     cla_cache_name(key, name);
     if (cla_cache_encode(key, content, size, &file)) {
         if (cache->folder.data) {
-            if (cla_make_folder(cache->folder.data) && cla_replace_file(cache->folder.data, name, file.data, file.length))
-                tidy(cache->folder.data);
+            store_in_folder(cache->folder.data, name, &file);
         } else if (cache->store) {
             cache->store(cache->user, name, file.data, file.length);
         }

@@ -5,6 +5,7 @@
 #define CLATTN_CACHE_H
 
 #include "cache_file.h"
+#include "log.h"
 
 struct cache {
     struct text folder; /* with neither folder nor functions, the cache is off */
@@ -14,8 +15,10 @@ struct cache {
     struct text identity; /* key parts of the library, the device and its driver */
 };
 
-/* The options' cache, or the one that the environment names in its place, for what is built for this device. */
-void cla_cache_open(struct cache *cache, const clattn_context_options *options, cl_device_id device);
+/* The options' cache, or the one that the environment names in its place, for what is built for this device. A folder that
+ * another user may write to is not used, and the log says so. */
+void cla_cache_open(struct cache *cache, const clattn_context_options *options, cl_device_id device,
+                    const struct logger *logger);
 void cla_cache_close(struct cache *cache);
 
 /* The key of an entry for this device; `kind` says what it holds. False: there is no cache. */

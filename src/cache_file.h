@@ -9,7 +9,7 @@
  *           40 ... 55   XXH128 of bytes 0 ... 39 and the content
  *           56 ...      content
  *
- * The checksum finds damage, not forgery: who can write the folder can have its owner run any kernel. */
+ * The checksum finds damage, not forgery: who can write to the folder can run code as its user. */
 #ifndef CLATTN_CACHE_FILE_H
 #define CLATTN_CACHE_FILE_H
 

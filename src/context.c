@@ -91,7 +91,7 @@ clattn_status clattn_context_create(cl_context cl, cl_device_id device, const cl
     TRY_GOTO(cla_probe(context->device, options.overrides, &context->facts, error));
     if (context->facts.svm)
         context->set_svm = (cla_set_svm_fn)cla_opencl_function("clSetKernelArgSVMPointer");
-    cla_cache_open(&context->cache, &options, context->device);
+    cla_cache_open(&context->cache, &options, context->device, &context->logger);
     *out = context;
     return CLATTN_SUCCESS;
 done:

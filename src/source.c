@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_DEPTH = 16 };
+enum { MAX_DEPTH = 16, MAX_FILE = 16 << 20 };
 
 static bool start_run(struct source *source, const char *file, int file_line)
 {
@@ -50,7 +50,7 @@ static clattn_status load(const char *folder, const char *name, const char *incl
     if (folder) {
         struct text path = {0};
         cla_text_add(&path, "%s/%s", folder, name);
-        const bool found = path.data && cla_read_file(path.data, SIZE_MAX, out);
+        const bool found = path.data && cla_read_file(path.data, MAX_FILE, out);
         cla_text_free(&path);
         if (found)
             return CLATTN_SUCCESS;

@@ -168,7 +168,7 @@ typedef struct clattn_context_options {
     clattn_log_fn log;        /* NULL: silence */
     void *log_user;           /* handed to log */
     bool cache_off;           /* nothing is kept and nothing looked for */
-    const char *cache_folder; /* UTF-8; made when missing. NULL: the user's cache folder, as above */
+    const char *cache_folder; /* UTF-8; made when missing; not used where another user may write. NULL: the user's, as above */
     clattn_cache_load_fn cache_load;   /* with one of these, a store of the caller's takes the folder's place */
     clattn_cache_store_fn cache_store; /* NULL: nothing is stored */
     void *cache_user;                  /* handed to both */

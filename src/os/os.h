@@ -59,21 +59,43 @@ bool cla_cache_home(struct text *out);
 /* Appends a whole file; false if it is not a plain file, cannot be read, or holds more than `limit` bytes. */
 bool cla_read_file(const char *path, size_t limit, struct text *out);
 
-/* Writes `folder`/`name` so that readers see the whole old file or the whole new one, never a part. */
-bool cla_replace_file(const char *folder, const char *name, const void *bytes, size_t size);
-
 /* Makes a folder, for this user alone, and the ones above it. True if it is there in the end. */
 bool cla_make_folder(const char *path);
 
-/* Removes a file of a folder. */
-void cla_remove_file(const char *folder, const char *name);
+/* An open folder that only the effective user may write to: what is in it may say what code runs. */
+struct cla_folder {
+    struct text path;
+    int handle; /* POSIX: entries are reached from here, so that nothing put in the place of `path` counts */
+};
 
-/* Makes a file of a folder as young as one just written, where that is allowed. */
-void cla_touch_file(const char *folder, const char *name);
+/* On Windows the access list of the folder is not looked at: CLA_FOLDER_FOREIGN and CLA_FOLDER_SHARED are of POSIX systems. */
+enum cla_folder_state {
+    CLA_FOLDER_OPEN,
+    CLA_FOLDER_ABSENT,  /* or no folder, or it cannot be read */
+    CLA_FOLDER_FOREIGN, /* another user owns it */
+    CLA_FOLDER_SHARED,  /* its group or all users may write to it */
+};
 
-/* Calls `visit` for each entry of a folder; `age` is the number of seconds since it was written. */
+/* Opens a folder; only CLA_FOLDER_OPEN has to be closed. */
+enum cla_folder_state cla_folder_open(const char *path, struct cla_folder *folder);
+void cla_folder_close(struct cla_folder *folder);
+
+/* Appends a whole entry; false if it is not a plain file of the effective user's that no other user may write to, is a symbolic
+ * link, cannot be read, or holds more than `limit` bytes, which is also where reading a file without an end stops. */
+bool cla_folder_read(const struct cla_folder *folder, const char *name, size_t limit, struct text *out);
+
+/* Writes an entry so that readers see the whole old one or the whole new one, never a part. Where that fails the old one stays.
+ * A limit on the size of files (RLIMIT_FSIZE) makes it fail and sends no signal. */
+bool cla_folder_replace(const struct cla_folder *folder, const char *name, const void *bytes, size_t size);
+
+void cla_folder_remove(const struct cla_folder *folder, const char *name);
+
+/* Makes an entry as young as one just written, where that is allowed. */
+void cla_folder_touch(const struct cla_folder *folder, const char *name);
+
+/* Calls `visit` for each plain file of a folder; `age` is the number of seconds since it was written. */
 typedef void (*cla_folder_visitor)(void *user, const char *name, uint64_t size, uint64_t age);
-void cla_visit_folder(const char *path, cla_folder_visitor visit, void *user);
+void cla_folder_visit(const struct cla_folder *folder, cla_folder_visitor visit, void *user);
 
 /* The address of a function of the OpenCL library that this process uses, NULL where that has none of this name: how functions
  * newer than OpenCL 1.2 are reached without being linked; with CLATTN_DYNAMIC_OPENCL, all functions. Then the library is the

@@ -9,6 +9,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,70 +82,31 @@ bool cla_cache_home(struct text *out)
     return true;
 }
 
-bool cla_read_file(const char *path, size_t limit, struct text *out)
+/* A file can say that it is short and never end: /proc/self/pagemap. */
+static bool read_all(int file, size_t limit, struct text *out)
 {
     char block[4096];
-    struct stat info;
+    size_t total = 0;
     ssize_t got = 0;
+    while ((got = read(file, block, sizeof block)) > 0 || (got < 0 && errno == EINTR)) {
+        const size_t more = got > 0 ? (size_t)got : 0;
+        if (more > limit - total)
+            return false;
+        cla_text_append(out, block, more);
+        total += more;
+    }
+    return got == 0;
+}
+
+bool cla_read_file(const char *path, size_t limit, struct text *out)
+{
+    struct stat info;
     const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe in the file's place must not block */
     if (file < 0)
         return false;
-    bool whole = fstat(file, &info) == 0 && S_ISREG(info.st_mode) && (uint64_t)info.st_size <= limit;
-    while (whole && ((got = read(file, block, sizeof block)) > 0 || (got < 0 && errno == EINTR)))
-        if (got > 0)
-            cla_text_append(out, block, (size_t)got);
+    const bool whole = fstat(file, &info) == 0 && S_ISREG(info.st_mode) && read_all(file, limit, out);
     close(file);
-    return whole && got == 0;
-}
-
-static bool write_all(int file, const char *bytes, size_t size)
-{
-    while (size > 0) {
-        const ssize_t written = write(file, bytes, size);
-        if (written <= 0 && errno != EINTR)
-            return false;
-        if (written > 0) {
-            bytes += written;
-            size -= (size_t)written;
-        }
-    }
-    return true;
-}
-
-/* A new file of its own name in the folder. */
-static int open_temporary(const char *folder, const char *name, struct text *path)
-{
-    int file = -1;
-    for (int i = 0; i < TEMPORARY_TRIES && file < 0; i++) {
-        path->length = 0;
-        cla_text_add(path, "%s/%s.%ld.%d.tmp", folder, name, (long)getpid(), i);
-        if (path->failed)
-            break;
-        file = open(path->data, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-        if (file < 0 && errno != EEXIST)
-            break;
-    }
-    return file;
-}
-
-bool cla_replace_file(const char *folder, const char *name, const void *bytes, size_t size)
-{
-    struct text temporary = {0}, target = {0};
-    bool done = false;
-    const int file = open_temporary(folder, name, &temporary);
-    cla_text_add(&target, "%s/%s", folder, name);
-    if (file >= 0) {
-        done = write_all(file, bytes, size);
-        done = close(file) == 0 && done && !target.failed;
-        /* remove() takes an empty folder out of the file's place. */
-        done = done && (rename(temporary.data, target.data) == 0 ||
-                        (remove(target.data) == 0 && rename(temporary.data, target.data) == 0));
-        if (!done)
-            unlink(temporary.data);
-    }
-    cla_text_free(&temporary);
-    cla_text_free(&target);
-    return done;
+    return whole;
 }
 
 static void make_one_folder(const char *path) { mkdir(path, 0700); }
@@ -173,36 +135,130 @@ bool cla_make_folder(const char *path)
     return is_folder(path);
 }
 
-void cla_remove_file(const char *folder, const char *name)
+static bool is_own(const struct stat *info) { return info->st_uid == geteuid(); }
+static bool is_shared(const struct stat *info) { return (info->st_mode & (S_IWGRP | S_IWOTH)) != 0; }
+
+enum cla_folder_state cla_folder_open(const char *path, struct cla_folder *folder)
 {
-    struct text path = {0};
-    cla_text_add(&path, "%s/%s", folder, name);
-    if (!path.failed)
-        unlink(path.data);
-    cla_text_free(&path);
+    struct stat info;
+    enum cla_folder_state state = CLA_FOLDER_ABSENT;
+    *folder = (struct cla_folder){.handle = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+    if (folder->handle < 0)
+        return state;
+    if (fstat(folder->handle, &info) == 0)
+        state = !is_own(&info) ? CLA_FOLDER_FOREIGN : is_shared(&info) ? CLA_FOLDER_SHARED : CLA_FOLDER_OPEN;
+    if (state != CLA_FOLDER_OPEN)
+        cla_folder_close(folder);
+    return state;
 }
 
-void cla_touch_file(const char *folder, const char *name)
+void cla_folder_close(struct cla_folder *folder)
 {
-    struct text path = {0};
-    cla_text_add(&path, "%s/%s", folder, name);
-    if (!path.failed)
-        utimensat(AT_FDCWD, path.data, NULL, 0);
-    cla_text_free(&path);
+    close(folder->handle);
+    folder->handle = -1;
 }
 
-void cla_visit_folder(const char *path, cla_folder_visitor visit, void *user)
+bool cla_folder_read(const struct cla_folder *folder, const char *name, size_t limit, struct text *out)
 {
-    DIR *folder = opendir(path);
+    struct stat info;
+    const int file = openat(folder->handle, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY);
+    if (file < 0)
+        return false;
+    const bool whole =
+        fstat(file, &info) == 0 && S_ISREG(info.st_mode) && is_own(&info) && !is_shared(&info) && read_all(file, limit, out);
+    close(file);
+    return whole;
+}
+
+static bool write_all(int file, const char *bytes, size_t size)
+{
+    while (size > 0) {
+        const ssize_t written = write(file, bytes, size);
+        if (written <= 0 && errno != EINTR)
+            return false;
+        if (written > 0) {
+            bytes += written;
+            size -= (size_t)written;
+        }
+    }
+    return true;
+}
+
+/* write_all where the thread that meets RLIMIT_FSIZE does not get its signal, which ends a process that does not catch it. A
+ * signal that waited before is left waiting. */
+static bool write_without_signal(int file, const char *bytes, size_t size)
+{
+    sigset_t limit, before, waiting;
+    int number = 0;
+    sigemptyset(&limit);
+    sigaddset(&limit, SIGXFSZ);
+    if (pthread_sigmask(SIG_BLOCK, &limit, &before) != 0)
+        return false;
+    const bool waited = sigpending(&waiting) == 0 && sigismember(&waiting, SIGXFSZ) == 1;
+    const bool done = write_all(file, bytes, size);
+    if (!waited && sigpending(&waiting) == 0 && sigismember(&waiting, SIGXFSZ) == 1)
+        sigwait(&limit, &number);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return done;
+}
+
+/* A new file of its own name in the folder. */
+static int open_temporary(const struct cla_folder *folder, const char *name, struct text *temporary)
+{
+    int file = -1;
+    for (int i = 0; i < TEMPORARY_TRIES && file < 0; i++) {
+        temporary->length = 0;
+        cla_text_add(temporary, "%s.%ld.%d.tmp", name, (long)getpid(), i);
+        if (temporary->failed)
+            break;
+        file = openat(folder->handle, temporary->data, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        if (file < 0 && errno != EEXIST)
+            break;
+    }
+    return file;
+}
+
+bool cla_folder_replace(const struct cla_folder *folder, const char *name, const void *bytes, size_t size)
+{
+    struct text temporary = {0};
+    bool done = false;
+    const int at = folder->handle, file = open_temporary(folder, name, &temporary);
+    if (file >= 0) {
+        done = write_without_signal(file, bytes, size);
+        done = close(file) == 0 && done;
+        /* An empty folder in the file's place gives way. */
+        done = done && (renameat(at, temporary.data, at, name) == 0 ||
+                        (unlinkat(at, name, AT_REMOVEDIR) == 0 && renameat(at, temporary.data, at, name) == 0));
+        if (!done)
+            unlinkat(at, temporary.data, 0);
+    }
+    cla_text_free(&temporary);
+    return done;
+}
+
+void cla_folder_remove(const struct cla_folder *folder, const char *name) { unlinkat(folder->handle, name, 0); }
+
+void cla_folder_touch(const struct cla_folder *folder, const char *name)
+{
+    utimensat(folder->handle, name, NULL, AT_SYMLINK_NOFOLLOW);
+}
+
+void cla_folder_visit(const struct cla_folder *folder, cla_folder_visitor visit, void *user)
+{
+    const int again = openat(folder->handle, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* closedir takes it */
+    DIR *entries = again >= 0 ? fdopendir(again) : NULL;
     const time_t now = time(NULL);
-    if (!folder)
+    if (!entries) {
+        if (again >= 0)
+            close(again);
         return;
-    for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
+    }
+    for (struct dirent *entry; (entry = readdir(entries)) != NULL;) {
         struct stat info;
-        if (fstatat(dirfd(folder), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(info.st_mode))
+        if (fstatat(again, entry->d_name, &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(info.st_mode))
             visit(user, entry->d_name, (uint64_t)info.st_size, now > info.st_mtime ? (uint64_t)(now - info.st_mtime) : 0);
     }
-    closedir(folder);
+    closedir(entries);
 }
 
 #ifdef CLATTN_DYNAMIC_OPENCL

@@ -83,57 +83,31 @@ bool cla_path_is_absolute(const char *path) { return path[0] == '\\' || path[0] 
 
 bool cla_cache_home(struct text *out) { return cla_environment_path("LOCALAPPDATA", out); }
 
-bool cla_read_file(const char *path, size_t limit, struct text *out)
+static bool read_wide(const wchar_t *wide, DWORD flags, size_t limit, struct text *out)
 {
-    wchar_t wide[PATH_UNITS];
-    LARGE_INTEGER size;
+    BY_HANDLE_FILE_INFORMATION info;
     char block[4096];
+    size_t total = 0;
     DWORD got = 0;
-    if (!widen(path, wide))
-        return false;
     HANDLE file = CreateFileW(wide, GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, NULL, OPEN_EXISTING,
-                              FILE_ATTRIBUTE_NORMAL, NULL);
+                              FILE_ATTRIBUTE_NORMAL | flags, NULL);
     if (file == INVALID_HANDLE_VALUE)
         return false;
-    bool whole = GetFileType(file) == FILE_TYPE_DISK && GetFileSizeEx(file, &size) && (uint64_t)size.QuadPart <= limit;
-    while (whole && (whole = ReadFile(file, block, sizeof block, &got, NULL)) && got > 0)
-        cla_text_append(out, block, got);
+    bool whole = GetFileType(file) == FILE_TYPE_DISK && GetFileInformationByHandle(file, &info) &&
+                 !(flags && (info.dwFileAttributes & FILE_ATTRIBUTE_REPARSE_POINT));
+    while (whole && (whole = ReadFile(file, block, sizeof block, &got, NULL)) && got > 0) {
+        whole = got <= limit - total;
+        cla_text_append(out, block, whole ? got : 0);
+        total += whole ? got : 0;
+    }
     CloseHandle(file);
     return whole;
 }
 
-/* A new file of its own name in the folder. */
-static HANDLE open_temporary(const char *folder, const char *name, wchar_t *wide)
+bool cla_read_file(const char *path, size_t limit, struct text *out)
 {
-    HANDLE file = INVALID_HANDLE_VALUE;
-    for (int i = 0; i < TEMPORARY_TRIES && file == INVALID_HANDLE_VALUE; i++) {
-        char temporary[160];
-        snprintf(temporary, sizeof temporary, "%s.%lu.%d.tmp", name, (unsigned long)GetCurrentProcessId(), i);
-        if (!widen_pair(folder, temporary, wide))
-            break;
-        file = CreateFileW(wide, GENERIC_WRITE, 0, NULL, CREATE_NEW, FILE_ATTRIBUTE_NORMAL, NULL);
-        if (file == INVALID_HANDLE_VALUE && GetLastError() != ERROR_FILE_EXISTS)
-            break;
-    }
-    return file;
-}
-
-bool cla_replace_file(const char *folder, const char *name, const void *bytes, size_t size)
-{
-    wchar_t temporary[PATH_UNITS], target[PATH_UNITS];
-    DWORD written = 0;
-    if (size > 0x7fffffff || !widen_pair(folder, name, target))
-        return false;
-    HANDLE file = open_temporary(folder, name, temporary);
-    if (file == INVALID_HANDLE_VALUE)
-        return false;
-    bool done = WriteFile(file, bytes, (DWORD)size, &written, NULL) && written == size;
-    done = CloseHandle(file) && done;
-    done = done && (MoveFileExW(temporary, target, MOVEFILE_REPLACE_EXISTING) ||
-                    (RemoveDirectoryW(target) && MoveFileExW(temporary, target, MOVEFILE_REPLACE_EXISTING)));
-    if (!done)
-        DeleteFileW(temporary);
-    return done;
+    wchar_t wide[PATH_UNITS];
+    return widen(path, wide) && read_wide(wide, 0, limit, out);
 }
 
 static void make_one_folder(const char *path)
@@ -170,18 +144,72 @@ bool cla_make_folder(const char *path)
     return is_folder(path);
 }
 
-void cla_remove_file(const char *folder, const char *name)
+enum cla_folder_state cla_folder_open(const char *path, struct cla_folder *folder)
+{
+    *folder = (struct cla_folder){.handle = -1};
+    if (!is_folder(path))
+        return CLA_FOLDER_ABSENT;
+    cla_text_add(&folder->path, "%s", path);
+    if (!folder->path.failed)
+        return CLA_FOLDER_OPEN;
+    cla_folder_close(folder);
+    return CLA_FOLDER_ABSENT;
+}
+
+void cla_folder_close(struct cla_folder *folder) { cla_text_free(&folder->path); }
+
+bool cla_folder_read(const struct cla_folder *folder, const char *name, size_t limit, struct text *out)
 {
     wchar_t wide[PATH_UNITS];
-    if (widen_pair(folder, name, wide))
+    return widen_pair(folder->path.data, name, wide) && read_wide(wide, FILE_FLAG_OPEN_REPARSE_POINT, limit, out);
+}
+
+/* A new file of its own name in the folder. */
+static HANDLE open_temporary(const struct cla_folder *folder, const char *name, wchar_t *wide)
+{
+    HANDLE file = INVALID_HANDLE_VALUE;
+    for (int i = 0; i < TEMPORARY_TRIES && file == INVALID_HANDLE_VALUE; i++) {
+        char temporary[160];
+        snprintf(temporary, sizeof temporary, "%s.%lu.%d.tmp", name, (unsigned long)GetCurrentProcessId(), i);
+        if (!widen_pair(folder->path.data, temporary, wide))
+            break;
+        file = CreateFileW(wide, GENERIC_WRITE, 0, NULL, CREATE_NEW, FILE_ATTRIBUTE_NORMAL, NULL);
+        if (file == INVALID_HANDLE_VALUE && GetLastError() != ERROR_FILE_EXISTS)
+            break;
+    }
+    return file;
+}
+
+bool cla_folder_replace(const struct cla_folder *folder, const char *name, const void *bytes, size_t size)
+{
+    wchar_t temporary[PATH_UNITS], target[PATH_UNITS];
+    DWORD written = 0;
+    if (size > 0x7fffffff || !widen_pair(folder->path.data, name, target))
+        return false;
+    HANDLE file = open_temporary(folder, name, temporary);
+    if (file == INVALID_HANDLE_VALUE)
+        return false;
+    bool done = WriteFile(file, bytes, (DWORD)size, &written, NULL) && written == size;
+    done = CloseHandle(file) && done;
+    done = done && (MoveFileExW(temporary, target, MOVEFILE_REPLACE_EXISTING) ||
+                    (RemoveDirectoryW(target) && MoveFileExW(temporary, target, MOVEFILE_REPLACE_EXISTING)));
+    if (!done)
+        DeleteFileW(temporary);
+    return done;
+}
+
+void cla_folder_remove(const struct cla_folder *folder, const char *name)
+{
+    wchar_t wide[PATH_UNITS];
+    if (widen_pair(folder->path.data, name, wide))
         DeleteFileW(wide);
 }
 
-void cla_touch_file(const char *folder, const char *name)
+void cla_folder_touch(const struct cla_folder *folder, const char *name)
 {
     wchar_t wide[PATH_UNITS];
     FILETIME now;
-    if (!widen_pair(folder, name, wide))
+    if (!widen_pair(folder->path.data, name, wide))
         return;
     HANDLE file = CreateFileW(wide, FILE_WRITE_ATTRIBUTES, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, NULL,
                               OPEN_EXISTING, FILE_ATTRIBUTE_NORMAL, NULL);
@@ -202,13 +230,13 @@ uint64_t cla_clock(void)
     return file_time(now) * 100;
 }
 
-void cla_visit_folder(const char *path, cla_folder_visitor visit, void *user)
+void cla_folder_visit(const struct cla_folder *folder, cla_folder_visitor visit, void *user)
 {
     wchar_t wide[PATH_UNITS];
     WIN32_FIND_DATAW entry;
     FILETIME now;
     char name[3 * MAX_PATH];
-    if (!widen_pair(path, "*", wide))
+    if (!widen_pair(folder->path.data, "*", wide))
         return;
     HANDLE search = FindFirstFileW(wide, &entry);
     if (search == INVALID_HANDLE_VALUE)
@@ -216,7 +244,7 @@ void cla_visit_folder(const char *path, cla_folder_visitor visit, void *user)
     GetSystemTimeAsFileTime(&now);
     do {
         const uint64_t written = file_time(entry.ftLastWriteTime), present = file_time(now);
-        if (narrow(entry.cFileName, name, sizeof name))
+        if (!(entry.dwFileAttributes & FILE_ATTRIBUTE_DIRECTORY) && narrow(entry.cFileName, name, sizeof name))
             visit(user, name, (uint64_t)entry.nFileSizeHigh << 32 | entry.nFileSizeLow,
                   present > written ? (present - written) / 10000000 : 0);
     } while (FindNextFileW(search, &entry));

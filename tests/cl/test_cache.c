@@ -200,6 +200,45 @@ static char *said_while_building_in(const char *where)
     return said;
 }
 
+static size_t warnings;
+static char warning[400];
+
+static void count_warnings(void *user, clattn_log_level level, const char *text)
+{
+    (void)user;
+    if (level == CLATTN_LOG_WARNING) {
+        warnings++;
+        snprintf(warning, sizeof warning, "%s", text);
+    }
+}
+
+static void a_folder_that_others_may_write_to_is_not_used_and_the_log_says_so_once(void **state)
+{
+    (void)state;
+    clattn_context_options options;
+    clattn_context_options_init(&options);
+    options.cache_folder = folder;
+    options.log = count_warnings;
+    assert_int_equal(builds_with(&options), 1);
+    assert_int_equal(entries_in(folder), 1);
+    assert_int_equal(chmod(folder, 0777), 0);
+    warnings = 0;
+    assert_int_equal(builds_with(&options), 1);
+    assert_int_equal(warnings, 1);
+    assert_non_null(strstr(warning, folder));
+    assert_non_null(strstr(warning, "chmod go-w"));
+    assert_int_equal(chmod(folder, 0755), 0);
+    if (geteuid() == 0) {
+        assert_int_equal(chown(folder, 65534, 65534), 0);
+        assert_int_equal(builds_with(&options), 1);
+        assert_int_equal(warnings, 2);
+        assert_non_null(strstr(warning, "another user"));
+        assert_int_equal(chown(folder, 0, 0), 0);
+    }
+    assert_int_equal(builds_with(&options), 0);
+    assert_int_equal(entries_in(folder), 1);
+}
+
 static void an_impossible_folder_is_no_error(void **state)
 {
     (void)state;
@@ -392,6 +431,7 @@ int main(void)
         WITH_ROOT(the_default_is_the_users_cache_folder),
         WITH_ROOT(folders_have_any_name),
         WITH_ROOT(an_impossible_folder_is_no_error),
+        WITH_ROOT(a_folder_that_others_may_write_to_is_not_used_and_the_log_says_so_once),
         WITH_ROOT(a_damaged_entry_is_built_again_and_repaired),
         WITH_ROOT(what_the_driver_refuses_is_built_again),
         WITH_ROOT(an_application_keeps_programs_itself),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The cache's folder under use by many, and kept in order.  */
 /* ctest: threads posix */
+#define _GNU_SOURCE /* syscall */
 #include "support.h"
 
 #include "cache.h"
@@ -10,6 +11,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -101,6 +103,32 @@ static void without_a_store_nothing_happens(void **state)
     cla_cache_store(&cache, &key, "1", 1);
     assert_false(holds(&key, "1"));
     assert_false(cla_cache_key_of(&cache, "program", "", &text, &none));
+}
+
+/* A folder, or an entry, that another user could have filled: nothing is read from it, and nothing of it is touched. */
+static void what_others_may_write_to_is_not_used(void **state)
+{
+    (void)state;
+    const struct cache_key key = key_of("", "text");
+    char name[CLA_CACHE_NAME_SIZE];
+    cla_cache_name(&key, name);
+    cla_cache_store(&cache, &key, "1", 1);
+    assert_true(holds(&key, "1"));
+    assert_int_equal(chmod(cache.folder.data, 0777), 0);
+    assert_false(holds(&key, "1"));
+    cla_cache_store(&cache, &key, "2", 1);
+    assert_int_equal(chmod(cache.folder.data, 0700), 0);
+    assert_true(holds(&key, "1"));
+    char *path = path_join(cache.folder.data, name), *other = path_join(root, "other");
+    assert_int_equal(chmod(path, 0666), 0);
+    assert_false(holds(&key, "1"));
+    cla_cache_store(&cache, &key, "3", 1); /* made anew */
+    assert_true(holds(&key, "3"));
+    assert_int_equal(rename(path, other), 0);
+    assert_int_equal(symlink(other, path), 0);
+    assert_false(holds(&key, "3"));
+    free(other);
+    free(path);
 }
 
 static void plant(const char *name, off_t size, time_t age)
@@ -220,6 +248,45 @@ static void nap(long milliseconds)
     nanosleep(&time, NULL);
 }
 
+static bool dies_at_rename;
+int renameat(int from_folder, const char *from, int to_folder, const char *to)
+{
+    if (dies_at_rename) {
+        kill(getpid(), SIGKILL);
+    }
+    return (int)syscall(SYS_renameat2, from_folder, from, to_folder, to, 0);
+}
+
+/* The entry before stays, and what the process leaves goes once it is old. */
+static void a_writer_killed_before_the_rename_costs_its_own_entry_only(void **state)
+{
+    (void)state;
+    const struct cache_key key = key_of("", "text");
+    char name[CLA_CACHE_NAME_SIZE + 32];
+    int status = 0;
+    cla_cache_store(&cache, &key, "old", 3);
+    cla_cache_name(&key, name);
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        dies_at_rename = true;
+        cla_cache_store(&cache, &key, "new", 3);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status));
+    assert_true(holds(&key, "old"));
+    snprintf(name + CLA_CACHE_NAME_SIZE - 1, 32, ".%ld.0.tmp", (long)child);
+    assert_true(is_there(name));
+    char *path = path_join(cache.folder.data, name);
+    const struct utimbuf old = {time(NULL) - 3600, time(NULL) - 3600};
+    assert_int_equal(utime(path, &old), 0);
+    cla_cache_store(&cache, &key, "next", 4);
+    assert_false(is_there(name));
+    assert_true(holds(&key, "next"));
+    free(path);
+}
+
 static void many_processes_share_a_folder_and_some_are_killed(void **state)
 {
     (void)state;
@@ -271,9 +338,10 @@ static void many_processes_share_a_folder_and_some_are_killed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_ROOT(entries_come_back_by_their_key),  WITH_ROOT(another_entry_in_its_place_is_refused),
-        WITH_ROOT(without_a_store_nothing_happens), WITH_ROOT(the_folder_is_kept_in_order),
-        WITH_ROOT(a_used_entry_is_young_again),     WITH_ROOT(many_processes_share_a_folder_and_some_are_killed),
+        WITH_ROOT(entries_come_back_by_their_key),       WITH_ROOT(another_entry_in_its_place_is_refused),
+        WITH_ROOT(without_a_store_nothing_happens),      WITH_ROOT(the_folder_is_kept_in_order),
+        WITH_ROOT(what_others_may_write_to_is_not_used), WITH_ROOT(a_writer_killed_before_the_rename_costs_its_own_entry_only),
+        WITH_ROOT(a_used_entry_is_young_again),          WITH_ROOT(many_processes_share_a_folder_and_some_are_killed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

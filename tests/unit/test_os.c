@@ -6,44 +6,57 @@
 #include "os/os.h"
 
 static char *root;
+static struct cla_folder folder; /* the root, opened */
 
 static int set_up(void **state)
 {
     (void)state;
     root = folder_create();
-    return root != NULL ? 0 : -1;
+    return root != NULL && cla_folder_open(root, &folder) == CLA_FOLDER_OPEN ? 0 : -1;
 }
 
 static int tear_down(void **state)
 {
     (void)state;
+    cla_folder_close(&folder);
     folder_remove(root);
     return 0;
 }
 
-static void assert_file(const char *folder, const char *name, const char *wanted)
+static void assert_entry(const char *name, const char *wanted)
 {
     struct text text = {0};
-    char *path = path_join(folder, name);
-    assert_true(cla_read_file(path, 100, &text));
+    assert_true(cla_folder_read(&folder, name, 100, &text));
     assert_int_equal(text.length, strlen(wanted));
     assert_memory_equal(text.data ? text.data : "", wanted, text.length);
     cla_text_free(&text);
-    free(path);
+}
+
+/* A folder that was just made takes a file and gives it back. */
+static void assert_usable(const char *path)
+{
+    struct cla_folder made;
+    struct text text = {0};
+    assert_int_equal(cla_folder_open(path, &made), CLA_FOLDER_OPEN);
+    assert_true(cla_folder_replace(&made, "f", "z", 1));
+    assert_true(cla_folder_read(&made, "f", 1, &text));
+    assert_string_equal(text.data, "z");
+    cla_text_free(&text);
+    cla_folder_close(&made);
 }
 
 static void a_file_is_replaced_whole(void **state)
 {
     (void)state;
     struct names names;
-    assert_true(cla_replace_file(root, "one", "first", 5));
-    assert_file(root, "one", "first");
-    assert_true(cla_replace_file(root, "one", "2nd", 3));
-    assert_file(root, "one", "2nd");
+    assert_true(cla_folder_replace(&folder, "one", "first", 5));
+    assert_entry("one", "first");
+    assert_true(cla_folder_replace(&folder, "one", "2nd", 3));
+    assert_entry("one", "2nd");
     assert_true(folder_list(root, "", &names));
     assert_int_equal(names.count, 1);
     names_free(&names);
-    cla_remove_file(root, "one");
+    cla_folder_remove(&folder, "one");
     assert_true(folder_list(root, "", &names));
     assert_int_equal(names.count, 0);
     names_free(&names);
@@ -57,8 +70,7 @@ static void folders_are_made_with_their_parents(void **state)
     for (size_t i = 0; i < COUNT_OF(names); i++) {
         char *path = path_join(root, names[i]);
         assert_true(cla_make_folder(path));
-        assert_true(cla_replace_file(path, "f", "z", 1));
-        assert_file(path, "f", "z");
+        assert_usable(path);
         free(path);
     }
     char name[201];
@@ -66,7 +78,7 @@ static void folders_are_made_with_their_parents(void **state)
     name[200] = '\0';
     char *path = path_join(root, name);
     assert_true(cla_make_folder(path));
-    assert_true(cla_replace_file(path, "f", "z", 1));
+    assert_usable(path);
     free(path);
 }
 
@@ -88,13 +100,11 @@ static void a_folder_is_looked_through(void **state)
 {
     (void)state;
     struct seen seen = {0, 0};
-    assert_true(cla_replace_file(root, "f1", "abc", 3));
-    assert_true(cla_replace_file(root, "f2", "defg", 4));
-    cla_visit_folder(root, look, &seen);
+    assert_true(cla_folder_replace(&folder, "f1", "abc", 3));
+    assert_true(cla_folder_replace(&folder, "f2", "defg", 4));
+    cla_folder_visit(&folder, look, &seen);
     assert_int_equal(seen.files, 2);
     assert_int_equal(seen.bytes, 7);
-    cla_visit_folder("no such folder", look, &seen);
-    assert_int_equal(seen.files, 2);
 }
 
 static void absolute_paths_are_known(void **state)
@@ -108,13 +118,15 @@ static void absolute_paths_are_known(void **state)
 static void impossible_folders_are_refused(void **state)
 {
     (void)state;
+    struct cla_folder none;
     char *file = path_join(root, "file"), *below = path_join(root, "file/below"), *absent = path_join(root, "absent");
     assert_true(file_write(file, ""));
     assert_false(cla_make_folder(file));
     assert_false(cla_make_folder(below));
     assert_false(cla_make_folder(""));
-    assert_false(cla_replace_file(below, "f", "z", 1));
-    assert_false(cla_replace_file(absent, "f", "z", 1));
+    assert_int_equal(cla_folder_open(file, &none), CLA_FOLDER_ABSENT);
+    assert_int_equal(cla_folder_open(below, &none), CLA_FOLDER_ABSENT);
+    assert_int_equal(cla_folder_open(absent, &none), CLA_FOLDER_ABSENT);
     free(file);
     free(below);
     free(absent);

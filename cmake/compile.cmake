@@ -12,6 +12,14 @@ if(CLATTN_SANITIZE)
     set(sanitizer_flags -fsanitize=${CLATTN_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
 endif()
 
+# Fuzzers want to see which branches an input takes, in every file.
+if(CLATTN_FUZZ)
+    if(NOT CMAKE_C_COMPILER_ID MATCHES "Clang")
+        message(FATAL_ERROR "CLATTN_FUZZ needs clang: configure with -DCMAKE_C_COMPILER=clang")
+    endif()
+    set(sanitizer_flags -fsanitize=fuzzer-no-link,address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=all)
+endif()
+
 function(clattn_compile target)
     set_target_properties(${target} PROPERTIES C_STANDARD 11 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF
                                                C_VISIBILITY_PRESET hidden)

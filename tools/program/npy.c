@@ -306,8 +306,9 @@ static bool read_data(FILE *file, struct npy *array, char why[NPY_WHY_SIZE])
     return refuse(why, "out of memory: %zu bytes", wanted);
 }
 
-static bool read_file(FILE *file, struct npy *array, char why[NPY_WHY_SIZE])
+bool npy_read_stream(FILE *file, struct npy *array, char why[NPY_WHY_SIZE])
 {
+    memset(array, 0, sizeof *array);
     unsigned char prefix[12];
     size_t start = 0, length = 0;
     bool fortran = false;
@@ -331,7 +332,7 @@ bool npy_read(const char *path, struct npy *array, char why[NPY_WHY_SIZE])
     FILE *file = fopen(path, "rb");
     if (file == NULL)
         return refuse(why, "cannot be opened: %s", strerror(errno));
-    const bool right = read_file(file, array, why);
+    const bool right = npy_read_stream(file, array, why);
     fclose(file);
     return right;
 }

@@ -32,6 +32,7 @@ struct npy {
 
 /* False: `why` has a text that says what is wrong with the file, without its name; nothing is to be freed. */
 bool npy_read(const char *path, struct npy *array, char why[NPY_WHY_SIZE]);
+bool npy_read_stream(FILE *file, struct npy *array, char why[NPY_WHY_SIZE]);
 bool npy_parse(const void *bytes, size_t size, struct npy *array, char why[NPY_WHY_SIZE]);
 
 /* Version 1.0, C order. False: not all of it was written. */

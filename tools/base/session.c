@@ -25,7 +25,31 @@ bool session_problem_is_valid(const clattn_problem *problem, clattn_error *error
     return clattn_explain("", problem, NULL, NULL, 0, NULL, error) != CLATTN_INVALID_ARGUMENT;
 }
 
-int session_open(struct session *session, const char *command, const char *device)
+int session_refuse_engines(const char *command, const struct cli_list *engines, const char *also)
+{
+    const char *names[CLI_LIST_MAX + 1];
+    char all[512] = "";
+    size_t count = 0;
+    for (; count < CLI_LIST_MAX && clattn_engine_name(count) != NULL; count++)
+        names[count] = clattn_engine_name(count);
+    if (also != NULL)
+        names[count++] = also;
+    for (size_t i = 0, at = 0; i < count && at < sizeof all; i++)
+        at += (size_t)snprintf(all + at, sizeof all - at, "%s%s", i > 0 ? ", " : "", names[i]);
+    for (size_t i = 0; i < engines->count; i++) {
+        const char *const given = engines->items[i], *const near = cli_nearest(given, names, count);
+        bool known = false;
+        for (size_t j = 0; j < count; j++)
+            known = known || strcmp(names[j], given) == 0;
+        if (!known && near)
+            return cli_fail(command, CLI_USAGE, "--engine", "there is no engine \"%s\"; did you mean %s?", given, near);
+        if (!known)
+            return cli_fail(command, CLI_USAGE, "--engine", "there is no engine \"%s\"; there are %s", given, all);
+    }
+    return CLI_OK;
+}
+
+static int open_session(struct session *session, const char *command, const char *device, bool cache_off)
 {
     clattn_context_options options;
     clattn_error error;
@@ -36,6 +60,7 @@ int session_open(struct session *session, const char *command, const char *devic
     clattn_context_options_init(&options);
     options.device = device;
     options.log = log_to_stderr;
+    options.cache_off = cache_off;
     if (clattn_context_create(NULL, NULL, &options, &session->context, &error) != CLATTN_SUCCESS)
         return cli_fail_library(command, &error);
     session->queue =
@@ -44,6 +69,16 @@ int session_open(struct session *session, const char *command, const char *devic
         return CLI_OK;
     session_close(session);
     return cli_fail_cl(command, "clCreateCommandQueue", code);
+}
+
+int session_open(struct session *session, const char *command, const char *device)
+{
+    return open_session(session, command, device, false);
+}
+
+int session_open_uncached(struct session *session, const char *command, const char *device)
+{
+    return open_session(session, command, device, true);
 }
 
 void session_close(struct session *session)

@@ -96,32 +96,13 @@ static int read_shape(const char *text, struct trial *trial)
 /* By this name the library's choice is asked for. */
 static const char choice[] = "auto";
 
-static int refuse_unknown_engines(const struct cli_list *engines)
-{
-    const char *names[CLI_LIST_MAX];
-    size_t count = 0;
-    for (size_t i = 0; count < CLI_LIST_MAX - 1 && clattn_engine_name(i) != NULL; i++)
-        names[count++] = clattn_engine_name(i);
-    names[count++] = choice;
-    for (size_t i = 0; i < engines->count; i++) {
-        bool known = false;
-        for (size_t j = 0; j < count; j++)
-            known = known || strcmp(names[j], engines->items[i]) == 0;
-        const char *near = cli_nearest(engines->items[i], names, count);
-        if (!known)
-            return cli_fail("bench", CLI_USAGE, "--engine", "there is no engine \"%s\"%s%s", engines->items[i],
-                            near ? "; did you mean " : "; `clattn info --for \"SHAPE\"` names them", near ? near : "");
-    }
-    if (engines->count > BENCH_MAX_ENGINES)
-        return cli_fail("bench", CLI_USAGE, "--engine", "given more than %d times", BENCH_MAX_ENGINES);
-    return CLI_OK;
-}
-
 /* Before a device is touched. */
 static int refuse(const struct options *o)
 {
     struct trial trial;
-    int code = refuse_unknown_engines(&o->engines);
+    int code = session_refuse_engines("bench", &o->engines, choice);
+    if (code == CLI_OK && o->engines.count > BENCH_MAX_ENGINES)
+        code = cli_fail("bench", CLI_USAGE, "--engine", "given more than %d times", BENCH_MAX_ENGINES);
     for (size_t i = 0; i < o->shapes.count && code == CLI_OK; i++)
         code = read_shape(o->shapes.items[i], &trial);
     if (code == CLI_OK && !(o->warmup_ms >= 0 && o->warmup_ms <= 1e6))

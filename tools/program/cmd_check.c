@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * clattn check: the test matrix on the user's own device. */
 #define CLATTN_EXPERIMENTAL
+#include "check_report.h"
 #include "cli.h"
+#include "interrupt.h"
 #include "matrix.h"
 #include "number.h"
 #include "random_shape.h"
@@ -16,19 +18,9 @@
 
 enum { SHOWN_FAILURES = 3, DEFAULT_SEED = 1 };
 
-/* The error that came nearest to what is allowed, or went furthest past it. */
-struct worst {
-    const char *what;
-    double error, share;
-};
-
-struct tally {
-    size_t passed, failed, declined;
-    struct worst worst;
-};
-
 struct check {
     const char *device; /* as the user named it, or NULL */
+    const char *json_path;
     struct session session;
     clattn_context *emulated; /* a second context, with device facts changed */
     char override[96];        /* those facts */
@@ -42,8 +34,11 @@ struct check {
     int64_t part, parts;        /* only this part of each group, from 0 on */
     size_t done, seen, planned; /* trials of the group at hand */
     struct tally group, total;
-    double group_start; /* on clock_seconds */
-    int code;           /* CLI_OK, or why everything stops */
+    double group_start;        /* on clock_seconds */
+    struct check_report *json; /* NULL: not asked for */
+    size_t declined;           /* of the engine at hand */
+    char why[256];             /* of the first of them */
+    int code;                  /* CLI_OK, or why everything stops */
 };
 
 static void log_nothing(void *user, clattn_log_level level, const char *text) { (void)user, (void)level, (void)text; }
@@ -68,6 +63,7 @@ static clattn_context *context_for(struct check *check, const char *override)
     clattn_error_init(&error);
     options.overrides = override;
     options.log = log_nothing;
+    options.cache_off = true;
     if (clattn_context_create(clattn_context_cl(plain), clattn_context_device(plain), &options, &check->emulated, &error) !=
         CLATTN_SUCCESS)
         check->code = cli_fail_library("check", &error);
@@ -108,6 +104,7 @@ static void print_failure(const struct check *check, const struct trial *trial, 
     char shape[512];
     trial_print(trial, shape, sizeof shape);
     clear_progress(check);
+    check_report_failure(check->json, shape, result->message);
     printf("  FAILED  %s\n          %s\n          again: clattn check", shape, result->message);
     if (check->device)
         printf(" --device \"%s\"", check->device);
@@ -115,9 +112,23 @@ static void print_failure(const struct check *check, const struct trial *trial, 
     fflush(stdout);
 }
 
-static void count(struct tally *tally, const struct trial_result *result)
+/* The line of the answer that is about the engine: after "no engine serves ...:", "NAME: why". */
+static void remember_why(struct check *check, const char *message)
 {
+    const char *const lines = strchr(message, '\n'), *text = lines && lines[1] ? lines + 1 : message;
+    const size_t name = strlen(check->engine);
+    text += strspn(text, " ");
+    if (strncmp(text, check->engine, name) == 0 && text[name] == ':')
+        text += name + 1 + strspn(text + name + 1, " ");
+    snprintf(check->why, sizeof check->why, "%.*s", (int)strcspn(text, "\n"), text);
+}
+
+static void count(struct check *check, const struct trial_result *result)
+{
+    struct tally *const tally = &check->group;
     if (result->status == CLATTN_UNSUPPORTED) {
+        if (check->declined++ == 0)
+            remember_why(check, result->message);
         tally->declined++;
         return;
     }
@@ -136,9 +147,12 @@ static void add(struct tally *total, const struct tally *part)
 static void print_group(const struct check *check, const struct matrix_group *group)
 {
     const struct tally *t = &check->group;
+    const double seconds = clock_seconds() - check->group_start;
     clear_progress(check);
-    printf("%-10s %-13s %6zu passed %4zu failed %6.1f s", check->engine, group->name, t->passed, t->failed,
-           clock_seconds() - check->group_start);
+    if (t->passed + t->failed == 0) /* one line an engine tells that, not one a group */
+        return;
+    check_report_group(check->json, group->name, t, seconds);
+    printf("%-10s %-13s %6zu passed %4zu failed %6.1f s", check->engine, group->name, t->passed, t->failed, seconds);
     if (t->worst.share > 0.0)
         printf("   worst %7.1e (%s), %3.0f%% of what is allowed", t->worst.error, t->worst.what, 100.0 * t->worst.share);
     if (t->declined > 0)
@@ -186,10 +200,14 @@ static bool visit(void *user, const struct matrix_group *group, const char *text
         check->left_out++;
         return true;
     }
+    if (interrupt_is_pending()) {
+        check->code = CLI_INTERRUPTED;
+        return false;
+    }
     if (!run(check, &trial, &result))
         return false;
     check->done++;
-    count(&check->group, &result);
+    count(check, &result);
     if (!result.ok && result.status != CLATTN_UNSUPPORTED && check->group.failed <= SHOWN_FAILURES)
         print_failure(check, &trial, &result);
     return true;
@@ -229,14 +247,14 @@ static void run_shape(struct check *check, const struct trial *trial)
 {
     struct trial_result r;
     memset(&check->group, 0, sizeof check->group);
+    check->group_start = clock_seconds();
     if (!run(check, trial, &r))
         return;
-    count(&check->group, &r);
+    count(check, &r);
     add(&check->total, &check->group);
-    if (r.status == CLATTN_UNSUPPORTED) {
-        printf("%-10s not served: %s\n", check->engine, r.message);
+    if (r.status == CLATTN_UNSUPPORTED) /* print_declined says it */
         return;
-    }
+    check_report_group(check->json, "shape", &check->group, clock_seconds() - check->group_start);
     printf("%-10s %s   O: error %.2e of %.2e allowed, relative %.2e of %.2e", check->engine, r.ok ? "passed" : "FAILED",
            r.max_error, r.bound, r.rel_error, r.rel_bound);
     if (trial->problem.lse.present)
@@ -244,6 +262,17 @@ static void run_shape(struct check *check, const struct trial *trial)
     printf("; %" PRId64 " rows\n", r.rows_checked);
     if (!r.ok)
         print_failure(check, trial, &r);
+}
+
+/* What an engine does not serve, in one line. */
+static void print_declined(const struct check *check)
+{
+    if (check->declined == 0)
+        return;
+    clear_progress(check);
+    printf("%-10s %6zu not served, the first: %s\n", check->engine, check->declined, check->why);
+    fflush(stdout);
+    check_report_declined(check->json, check->declined, check->why);
 }
 
 /* ------------------------------------------------------------------------------------------------------------- command */
@@ -268,29 +297,11 @@ static bool is_chosen(const struct cli_list *list, const char *name)
 /* Names the user gave must exist, or the check would pass by doing nothing. */
 static int refuse_unknown(const struct cli_list *engines, const struct cli_list *groups)
 {
-    const char *names[CLI_LIST_MAX];
-    size_t count_names = 0;
-    while (count_names < CLI_LIST_MAX && clattn_engine_name(count_names)) {
-        names[count_names] = clattn_engine_name(count_names);
-        count_names++;
-    }
-    for (size_t i = 0; i < engines->count; i++) {
-        bool known = false;
-        for (size_t j = 0; j < count_names; j++)
-            known = known || strcmp(names[j], engines->items[i]) == 0;
-        const char *near = cli_nearest(engines->items[i], names, count_names);
-        if (!known && near)
-            return cli_fail("check", CLI_USAGE, "--engine", "there is no engine \"%s\"; did you mean \"%s\"?",
-                            engines->items[i], near);
-        if (!known)
-            return cli_fail("check", CLI_USAGE, "--engine", "there is no engine \"%s\"; `clattn info` lists them",
-                            engines->items[i]);
-    }
     for (size_t i = 0; i < groups->count; i++)
         if (!matrix_find(groups->items[i]))
             return cli_fail("check", CLI_USAGE, "--group", "there is no group \"%s\"; `clattn check --list` shows them",
                             groups->items[i]);
-    return CLI_OK;
+    return session_refuse_engines("check", engines, NULL);
 }
 
 static void run_all(struct check *check, const struct cli_list *engines, const struct cli_list *groups,
@@ -300,17 +311,20 @@ static void run_all(struct check *check, const struct cli_list *engines, const s
         check->engine = clattn_engine_name(e);
         if (!is_chosen(engines, check->engine))
             continue;
-        if (shape || check->random > 0) {
-            shape ? run_shape(check, shape) : run_random(check);
-            continue;
-        }
-        for (size_t g = 0; check->code == CLI_OK && g < matrix_group_count; g++)
+        check->declined = 0;
+        check_report_engine(check->json, check->engine);
+        if (shape)
+            run_shape(check, shape);
+        else if (check->random > 0)
+            run_random(check);
+        for (size_t g = 0; !shape && check->random == 0 && check->code == CLI_OK && g < matrix_group_count; g++)
             if (is_chosen(groups, matrix_groups[g].name))
                 run_group(check, &matrix_groups[g]);
+        print_declined(check);
     }
 }
 
-static int conclude(struct check *check, double seconds)
+static int conclude(struct check *check, double seconds, struct output *json)
 {
     const struct tally *t = &check->total;
     const size_t builds = check->builds + clattn_context_build_count(check->session.context) +
@@ -319,6 +333,16 @@ static int conclude(struct check *check, double seconds)
            seconds);
     if (check->left_out > 0)
         printf("%zu left out by --work\n", check->left_out);
+    fflush(stdout); /* the verdict is there before contexts end, which takes some drivers long */
+    if (!check_report_write(check->json, t, builds, seconds, check->code == CLI_INTERRUPTED, json->file))
+        return cli_fail("check", CLI_FAILED, "--json", "out of memory");
+    if (json->file != NULL) {
+        const int code = cli_commit_output(json, "check", "--json", check->json_path);
+        if (code != CLI_OK)
+            return code;
+    }
+    if (check->code == CLI_INTERRUPTED)
+        return cli_fail("check", CLI_INTERRUPTED, NULL, "interrupted: what was checked by then stands above");
     if (check->code != CLI_OK)
         return check->code;
     if (t->passed + t->failed == 0)
@@ -327,28 +351,42 @@ static int conclude(struct check *check, double seconds)
     return t->failed > 0 ? CLI_CHECK_FAILED : CLI_OK;
 }
 
-static int check_device(struct check *check, const struct cli_list *engines, const struct cli_list *groups,
-                        const struct trial *shape)
+/* Which device, and what is run on it. */
+static int introduce(struct check *check, const struct trial *shape)
 {
-    const int code = session_open(&check->session, "check", check->device);
-    if (code != CLI_OK)
-        return code;
+    const char *const trials = shape               ? "one shape"
+                               : check->random > 0 ? "random problems"
+                               : check->full       ? "all of the test matrix"
+                                                   : "a sample of the test matrix";
     char *text = session_device_text(&check->session);
     if (shape)
         printf("%s\n", text ? text : "");
     else
-        printf("%s: %s, seed %" PRIu64 "\n", text ? text : "",
-               check->random > 0 ? "random problems"
-               : check->full     ? "all of the test matrix"
-                                 : "a sample of the test matrix",
-               check->seed);
+        printf("%s: %s, seed %" PRIu64 "\n", text ? text : "", trials, check->seed);
+    fflush(stdout);
+    if (check->json_path)
+        check->json = check_report_create(text ? text : "", trials, check->seed);
     free(text);
-    const double start = clock_seconds();
-    run_all(check, engines, groups, shape);
-    const int end = conclude(check, clock_seconds() - start);
+    return check->json_path && !check->json ? cli_fail("check", CLI_FAILED, "--json", "out of memory") : CLI_OK;
+}
+
+static int check_device(struct check *check, const struct cli_list *engines, const struct cli_list *groups,
+                        const struct trial *shape)
+{
+    struct output json = {.file = NULL};
+    int code = check->json_path ? cli_open_output(&json, "check", "--json", check->json_path) : CLI_OK;
+    code = code != CLI_OK ? code : session_open_uncached(&check->session, "check", check->device);
+    if (code == CLI_OK && (code = introduce(check, shape)) == CLI_OK) {
+        const double start = clock_seconds();
+        interrupt_defer();
+        run_all(check, engines, groups, shape);
+        code = conclude(check, clock_seconds() - start, &json);
+    }
+    check_report_destroy(check->json);
     clattn_context_destroy(check->emulated);
     session_close(&check->session);
-    return end;
+    output_abandon(&json);
+    return code;
 }
 
 static int list_matrix(struct check *check, const struct cli_list *groups)
@@ -395,12 +433,14 @@ int cmd_check(int argc, char **argv)
         {"--shape", "\"SHAPE\"", CLI_TEXT, &shape,
          "only this one; beside the words of a shape it may hold layout=NAME,\n"
          "call=BATCH,SEQ_Q,SEQ_KV, inputs=NAME, repeats=N, override=FACTS, seed=N"},
+        {"--json", "FILE", CLI_TEXT, &check.json_path, "everything as JSON too; - is standard output"},
         {"--list", NULL, CLI_FLAG, &list, "print the shapes instead of running them; needs no device"},
     };
     const struct cli_command command = {
         .name = "check",
         .synopsis = "[--device SEL] [--engine NAME]... [--group NAME]... [--quick | --full] [--seed N]\n"
-                    "[--work N] [--random N] [--part N/M] [--shape \"SHAPE\"] [--list]",
+                    "[--work N] [--random N] [--part N/M] [--shape \"SHAPE\"] [--json FILE]\n"
+                    "[--list]",
         .about = "Runs the test matrix on a device: each engine, many shapes, every output compared with attention in double\n"
                  "precision on the host, guard bands around every buffer. One line a group; failing shapes with the command\n"
                  "that runs them again.",

@@ -31,4 +31,10 @@ static inline size_t cla_bytes_times(size_t a, int64_t b)
 /* Bytes: a + b, held at SIZE_MAX. */
 static inline size_t cla_bytes_plus(size_t a, size_t b) { return b > SIZE_MAX - a ? SIZE_MAX : a + b; }
 
+/* Bytes: the least multiple of `step` that is not below `bytes`, held at SIZE_MAX. */
+static inline size_t cla_bytes_round_up(size_t bytes, size_t step)
+{
+    return bytes > SIZE_MAX - (step - 1) ? SIZE_MAX : (bytes + (step - 1)) / step * step;
+}
+
 #endif

@@ -9,7 +9,7 @@ cl_int cla_set_buffer(const clattn_context *context, cl_kernel kernel, cl_uint i
 {
     const cl_mem mem = buffer && buffer->kind == CLATTN_BUFFER_MEM ? (cl_mem)buffer->handle : NULL;
     if (buffer && buffer->kind == CLATTN_BUFFER_SVM)
-        return context->set_svm(kernel, index, buffer->handle);
+        return context->set_svm ? context->set_svm(kernel, index, buffer->handle) : CL_INVALID_OPERATION;
     return clSetKernelArg(kernel, index, sizeof mem, &mem);
 }
 
@@ -67,8 +67,10 @@ clattn_status cla_check_tensor(const struct tensor_check *t, const clattn_contex
 {
     int64_t lowest, highest;
     size_t bytes = 0;
-    if (!cla_tensor_extent(t->sizes, t->strides, &lowest, &highest))
-        return CLATTN_SUCCESS; /* no element: no buffer needed */
+    if (!cla_tensor_extent(t->sizes, t->strides, &lowest, &highest)) {
+        *t->buffer = (clattn_buffer){0};
+        return CLATTN_SUCCESS;
+    }
     if ((t->buffer->kind != CLATTN_BUFFER_MEM && t->buffer->kind != CLATTN_BUFFER_SVM) || !t->buffer->handle)
         return cla_fail(error, CLATTN_INVALID_ARGUMENT, t->field, "%s is missing: set it with clattn_mem(buffer, byte offset)",
                         t->field);

@@ -8,13 +8,14 @@
 /* One tensor of a call. */
 struct tensor_check {
     const char *field; /* for messages, such as "call.k" */
-    const clattn_buffer *buffer;
+    clattn_buffer *buffer;
     size_t element_size;
     int64_t sizes[4], strides[4];
     bool written;
 };
 
-/* SUCCESS for a tensor without an element, whatever its buffer. Errors: INVALID_ARGUMENT that names the field. */
+/* A tensor without an element needs no buffer: whatever the caller gave, it becomes absent. Errors: INVALID_ARGUMENT that names
+ * the field. */
 clattn_status cla_check_tensor(const struct tensor_check *tensor, const clattn_context *context, clattn_error *error);
 
 /* Makes it a kernel argument: the memory without its offset, which stands in the call's numbers. NULL or absent: a null

@@ -2,11 +2,16 @@
 #include "call.h"
 
 #include "buffer.h"
+#include "overlap.h"
 #include "problem.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
+
+enum { MAX_BUFFERS = 17 };
+
+static const clattn_strides one_after_another = {0, 0, 0, 1};
 
 /* What a call says of a problem where the caller does not say otherwise. */
 static void set_numbers(clattn_call *call, const clattn_problem *p)
@@ -60,57 +65,46 @@ static clattn_status check_bound(const char *field, int64_t value, int64_t bound
     return CLATTN_SUCCESS;
 }
 
-/* Q, K, V or O. Packed tensors have one batch entry and all rows of all sequences. */
-static clattn_status check_main(const char *field, const clattn_buffer *buffer, const clattn_tensor *tensor, int64_t batch,
-                                int64_t heads, int64_t seq, int64_t dim, bool written, const clattn_context *context,
-                                clattn_error *error)
+/* The buffers of a call, each with what it must hold. */
+struct buffer_list {
+    struct tensor_check tensors[MAX_BUFFERS];
+    size_t count;
+};
+
+static void add(struct buffer_list *list, const char *field, clattn_buffer *buffer, size_t element_size, const int64_t sizes[4],
+                const clattn_strides *strides, bool written)
 {
     const struct tensor_check t = {field,
                                    buffer,
-                                   cla_type_size(tensor->type),
-                                   {batch, heads, seq, dim},
-                                   {tensor->strides.batch, tensor->strides.head, tensor->strides.row, tensor->strides.column},
+                                   element_size,
+                                   {sizes[0], sizes[1], sizes[2], sizes[3]},
+                                   {strides->batch, strides->head, strides->row, strides->column},
                                    written};
-    return cla_check_tensor(&t, context, error);
+    list->tensors[list->count++] = t;
 }
 
-static clattn_status check_main_buffers(const clattn_plan *plan, const clattn_call *call, clattn_error *error)
+/* Q, K, V, O, and what else the kernels write. Packed tensors have one batch entry and all rows of all sequences. */
+static void add_main_buffers(struct buffer_list *list, const clattn_plan *plan, clattn_call *call)
 {
     const clattn_problem *p = &plan->problem;
-    const clattn_context *context = plan->context;
     const bool packed = p->packed.starts != CLATTN_NO_INTEGERS;
     const int64_t batch = packed ? 1 : call->batch;
-    const int64_t seq_q = packed ? p->packed.total_q : call->seq_q, seq_kv = packed ? p->packed.total_kv : call->seq_kv;
-    TRY(check_main("call.q", &call->q, &p->q, batch, p->heads_q, seq_q, p->head_dim_qk, false, context, error));
-    TRY(check_main("call.k", &call->k, &p->k, batch, p->heads_kv, seq_kv, p->head_dim_qk, false, context, error));
-    TRY(check_main("call.v", &call->v, &p->v, batch, p->heads_kv, seq_kv, p->head_dim_v, false, context, error));
-    TRY(check_main("call.o", &call->o, &p->o, batch, p->heads_q, seq_q, p->head_dim_v, true, context, error));
-    if (p->lse.present) {
-        const struct tensor_check t = {"call.lse",
-                                       &call->lse,
-                                       sizeof(float),
-                                       {batch, p->heads_q, seq_q, 1},
-                                       {p->lse.strides.batch, p->lse.strides.head, p->lse.strides.row, 0},
-                                       true};
-        TRY(cla_check_tensor(&t, context, error));
-    }
-    if (p->scores.kind != CLATTN_SCORES_NONE) {
-        const struct tensor_check t = {
-            "call.scores",
-            &call->scores,
-            sizeof(float),
-            {call->batch, cla_score_heads(p), call->seq_q, call->seq_kv},
-            {p->scores.strides.batch, p->scores.strides.head, p->scores.strides.row, p->scores.strides.column},
-            true};
-        TRY(cla_check_tensor(&t, context, error));
-    }
-    if (call->workspace.kind != CLATTN_BUFFER_NONE) {
-        const struct tensor_check t = {"call.workspace", &call->workspace,
-                                       sizeof(float),    {(int64_t)(plan->workspace / sizeof(float)), 1, 1, 1},
-                                       {1, 0, 0, 0},     true};
-        TRY(cla_check_tensor(&t, context, error));
-    }
-    return CLATTN_SUCCESS;
+    const int64_t rows = packed ? p->packed.total_q : call->seq_q, keys = packed ? p->packed.total_kv : call->seq_kv;
+    const int64_t q[] = {batch, p->heads_q, rows, p->head_dim_qk}, k[] = {batch, p->heads_kv, keys, p->head_dim_qk};
+    const int64_t v[] = {batch, p->heads_kv, keys, p->head_dim_v}, o[] = {batch, p->heads_q, rows, p->head_dim_v};
+    const int64_t lse[] = {batch, p->heads_q, rows, 1};
+    const int64_t scores[] = {call->batch, cla_score_heads(p), call->seq_q, call->seq_kv};
+    const int64_t workspace[] = {1, 1, 1, (int64_t)(plan->workspace / sizeof(float))};
+    add(list, "call.q", &call->q, cla_type_size(p->q.type), q, &p->q.strides, false);
+    add(list, "call.k", &call->k, cla_type_size(p->k.type), k, &p->k.strides, false);
+    add(list, "call.v", &call->v, cla_type_size(p->v.type), v, &p->v.strides, false);
+    add(list, "call.o", &call->o, cla_type_size(p->o.type), o, &p->o.strides, true);
+    if (p->lse.present)
+        add(list, "call.lse", &call->lse, sizeof(float), lse, &p->lse.strides, true);
+    if (p->scores.kind != CLATTN_SCORES_NONE)
+        add(list, "call.scores", &call->scores, sizeof(float), scores, &p->scores.strides, true);
+    if (call->workspace.kind != CLATTN_BUFFER_NONE)
+        add(list, "call.workspace", &call->workspace, sizeof(float), workspace, &one_after_another, true);
 }
 
 /* Columns past the keys of the call are never read. */
@@ -140,63 +134,65 @@ static clattn_status check_strides(const clattn_problem *p, const clattn_call *c
     return CLATTN_SUCCESS;
 }
 
-static clattn_status check_score_buffers(const clattn_plan *plan, const clattn_call *call, clattn_error *error)
+static void add_score_buffers(struct buffer_list *list, const clattn_problem *p, clattn_call *call)
 {
-    const clattn_problem *p = &plan->problem;
-    const clattn_context *context = plan->context;
-    const struct tensor_check mask = {
-        "call.mask",
-        &call->mask,
-        1,
-        {call->batch, p->heads_q, call->seq_q, columns_of(call->mask_columns, call->seq_kv)},
-        {call->mask_strides.batch, call->mask_strides.head, call->mask_strides.row, call->mask_strides.column},
-        false};
-    const struct tensor_check bias = {
-        "call.bias",
-        &call->bias,
-        cla_type_size(p->bias.type),
-        {call->batch, p->heads_q, call->seq_q, columns_of(call->bias_columns, call->seq_kv)},
-        {call->bias_strides.batch, call->bias_strides.head, call->bias_strides.row, call->bias_strides.column},
-        false};
-    const struct tensor_check factors = {"call.bias_factors",   &call->bias_factors, sizeof(float),
-                                         {p->heads_q, 1, 1, 1}, {1, 0, 0, 0},        false};
-    const struct tensor_check slopes = {"call.alibi",
-                                        &call->alibi,
-                                        sizeof(float),
-                                        {call->batch, p->heads_q, 1, 1},
-                                        {p->alibi.strides.batch, p->alibi.strides.head, 0, 0},
-                                        false};
-    const struct tensor_check sinks = {"call.sinks", &call->sinks, sizeof(float), {p->heads_q, 1, 1, 1}, {1, 0, 0, 0}, false};
-    TRY(check_strides(p, call, error));
+    const int64_t mask[] = {call->batch, p->heads_q, call->seq_q, columns_of(call->mask_columns, call->seq_kv)};
+    const int64_t bias[] = {call->batch, p->heads_q, call->seq_q, columns_of(call->bias_columns, call->seq_kv)};
+    const int64_t slopes[] = {call->batch, p->heads_q, 1, 1}, heads[] = {1, 1, 1, p->heads_q};
     if (p->mask.present)
-        TRY(cla_check_tensor(&mask, context, error));
+        add(list, "call.mask", &call->mask, 1, mask, &call->mask_strides, false);
     if (p->bias.present)
-        TRY(cla_check_tensor(&bias, context, error));
+        add(list, "call.bias", &call->bias, cla_type_size(p->bias.type), bias, &call->bias_strides, false);
     if (p->bias.present && p->bias.factors)
-        TRY(cla_check_tensor(&factors, context, error));
+        add(list, "call.bias_factors", &call->bias_factors, sizeof(float), heads, &one_after_another, false);
     if (p->alibi.present)
-        TRY(cla_check_tensor(&slopes, context, error));
+        add(list, "call.alibi", &call->alibi, sizeof(float), slopes, &p->alibi.strides, false);
     if (p->sinks)
-        TRY(cla_check_tensor(&sinks, context, error));
+        add(list, "call.sinks", &call->sinks, sizeof(float), heads, &one_after_another, false);
+}
+
+static void add_integers(struct buffer_list *list, const char *field, clattn_buffer *buffer, clattn_integer type, int64_t count)
+{
+    const int64_t sizes[] = {1, 1, 1, count};
+    if (type != CLATTN_NO_INTEGERS)
+        add(list, field, buffer, type == CLATTN_INT64 ? 8u : 4u, sizes, &one_after_another, false);
+}
+
+static void add_sequence_buffers(struct buffer_list *list, const clattn_problem *p, clattn_call *call)
+{
+    add_integers(list, "call.q_lengths", &call->q_lengths, p->q_lengths, call->batch);
+    add_integers(list, "call.kv_lengths", &call->kv_lengths, p->kv_lengths, call->batch);
+    add_integers(list, "call.offsets", &call->offsets, p->offsets, call->batch);
+    add_integers(list, "call.q_starts", &call->q_starts, p->packed.starts, call->batch + 1);
+    add_integers(list, "call.kv_starts", &call->kv_starts, p->packed.starts, call->batch + 1);
+}
+
+/* What is written must lie apart from everything else. */
+static clattn_status check_overlaps(const struct buffer_list *list, clattn_error *error)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        const struct tensor_check *const out = &list->tensors[i];
+        for (size_t j = 0; out->written && j < list->count; j++) {
+            const struct tensor_check *const other = &list->tensors[j];
+            if (j != i && !(other->written && j < i) && cla_tensors_overlap(out, other))
+                return cla_fail(error, CLATTN_INVALID_ARGUMENT, out->field,
+                                "%s overlaps %s in memory: kernels would %s what they write; give it a place of its own",
+                                out->field, other->field, other->written ? "overwrite" : "read");
+        }
+    }
     return CLATTN_SUCCESS;
 }
 
-static clattn_status check_integers(const char *field, const clattn_buffer *buffer, clattn_integer type, int64_t count,
-                                    const clattn_context *context, clattn_error *error)
+static clattn_status check_buffers(const clattn_plan *plan, clattn_call *call, clattn_error *error)
 {
-    const struct tensor_check t = {field, buffer, type == CLATTN_INT64 ? 8u : 4u, {count, 1, 1, 1}, {1, 0, 0, 0}, false};
-    return type == CLATTN_NO_INTEGERS ? CLATTN_SUCCESS : cla_check_tensor(&t, context, error);
-}
-
-static clattn_status check_sequence_buffers(const clattn_plan *plan, const clattn_call *call, clattn_error *error)
-{
-    const clattn_problem *p = &plan->problem;
-    const clattn_context *context = plan->context;
-    TRY(check_integers("call.q_lengths", &call->q_lengths, p->q_lengths, call->batch, context, error));
-    TRY(check_integers("call.kv_lengths", &call->kv_lengths, p->kv_lengths, call->batch, context, error));
-    TRY(check_integers("call.offsets", &call->offsets, p->offsets, call->batch, context, error));
-    TRY(check_integers("call.q_starts", &call->q_starts, p->packed.starts, call->batch + 1, context, error));
-    return check_integers("call.kv_starts", &call->kv_starts, p->packed.starts, call->batch + 1, context, error);
+    struct buffer_list list;
+    list.count = 0;
+    add_main_buffers(&list, plan, call);
+    add_score_buffers(&list, &plan->problem, call);
+    add_sequence_buffers(&list, &plan->problem, call);
+    for (size_t i = 0; i < list.count; i++)
+        TRY(cla_check_tensor(&list.tensors[i], plan->context, error));
+    return check_overlaps(&list, error);
 }
 
 static clattn_status check_numbers(const clattn_plan *plan, const clattn_call *call, clattn_error *error)
@@ -224,10 +220,9 @@ clattn_status cla_call_take(const clattn_plan *plan, const clattn_call *given, c
     clattn_call_init(call, plan);
     TRY(cla_struct_take("call", given, offsetof(clattn_call, workspace), call, sizeof *call, error));
     TRY(check_numbers(plan, call, error));
-    *empty = cla_problem_is_empty(call->batch, plan->problem.heads_q, call->seq_q);
+    *empty = cla_problem_is_empty(call->batch, plan->problem.heads_q, call->seq_q) || cla_packs_no_row(&plan->problem);
     if (*empty)
         return CLATTN_SUCCESS;
-    TRY(check_main_buffers(plan, call, error));
-    TRY(check_score_buffers(plan, call, error));
-    return check_sequence_buffers(plan, call, error);
+    TRY(check_strides(&plan->problem, call, error));
+    return check_buffers(plan, call, error);
 }

@@ -30,9 +30,8 @@ void clattn_merge_init_sized(clattn_merge *merge, size_t size)
     merge->struct_size = size;
 }
 
-static clattn_status check_partial(const char *o_field, const char *lse_field, const clattn_partial *part,
-                                   const clattn_merge *m, bool needs_lse, bool written, const clattn_context *context,
-                                   clattn_error *error)
+static clattn_status check_partial(const char *o_field, const char *lse_field, clattn_partial *part, const clattn_merge *m,
+                                   bool needs_lse, bool written, const clattn_context *context, clattn_error *error)
 {
     const clattn_tensor *layout = &part->o_layout;
     if (layout->type != CLATTN_FP32 && layout->type != CLATTN_FP16 && layout->type != CLATTN_BF16)
@@ -71,7 +70,7 @@ static clattn_status check_out_strides(const clattn_merge *m, clattn_error *erro
     return cla_check_output_stride("merge.out.lse_strides.row", lse ? m->seq_q : 0, out->lse_strides.row, error);
 }
 
-static clattn_status check(const clattn_merge *m, const clattn_context *context, clattn_error *error)
+static clattn_status check(clattn_merge *m, const clattn_context *context, clattn_error *error)
 {
     const struct {
         const char *field;
@@ -166,7 +165,7 @@ clattn_status clattn_enqueue_merge(clattn_context *context, cl_command_queue que
     clattn_merge_init(&full);
     TRY(cla_struct_take("merge", given, FIRST_MERGE_SIZE, &full, sizeof full, error));
     TRY(cla_check_queue(context, queue, wait_count, wait_list, error));
-    TRY(check(merge, context, error));
+    TRY(check(&full, context, error));
     const size_t rows = (size_t)merge->batch * (size_t)merge->heads * (size_t)merge->seq_q;
     if (rows == 0)
         return cla_enqueue_marker(context, queue, wait_count, wait_list, event, error);

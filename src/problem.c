@@ -95,6 +95,8 @@ bool cla_tensor_extent(const int64_t sizes[4], const int64_t strides[4], int64_t
     return true;
 }
 
+bool cla_packs_no_row(const clattn_problem *p) { return is_packed(p) && p->packed.total_q == 0; }
+
 static clattn_status check_size(const char *field, int64_t value, int64_t lowest, int64_t highest, clattn_error *error)
 {
     if (value < lowest || value > highest)
@@ -152,17 +154,18 @@ static clattn_status check_sizes(const clattn_problem *p, clattn_error *error)
 
 static clattn_status check_outputs(const clattn_problem *p, clattn_error *error)
 {
-    const int64_t batch = is_packed(p) ? 1 : p->batch;
-    if (cla_problem_is_empty(p->batch, p->heads_q, p->seq_q)) /* nothing is written; contiguous strides may be 0 */
+    /* Rows of all packed sequences stand one after the other, however short each of them is. */
+    const int64_t batch = is_packed(p) ? 1 : p->batch, rows = is_packed(p) ? p->packed.total_q : p->seq_q;
+    if (cla_problem_is_empty(p->batch, p->heads_q, rows) || p->seq_q == 0) /* nothing is written; strides may be 0 */
         return CLATTN_SUCCESS;
     TRY(cla_check_output_stride("problem.o.strides.batch", batch, p->o.strides.batch, error));
     TRY(cla_check_output_stride("problem.o.strides.head", p->heads_q, p->o.strides.head, error));
-    TRY(cla_check_output_stride("problem.o.strides.row", p->seq_q, p->o.strides.row, error));
+    TRY(cla_check_output_stride("problem.o.strides.row", rows, p->o.strides.row, error));
     TRY(cla_check_output_stride("problem.o.strides.column", p->head_dim_v, p->o.strides.column, error));
     if (p->lse.present) {
         TRY(cla_check_output_stride("problem.lse.strides.batch", batch, p->lse.strides.batch, error));
         TRY(cla_check_output_stride("problem.lse.strides.head", p->heads_q, p->lse.strides.head, error));
-        TRY(cla_check_output_stride("problem.lse.strides.row", p->seq_q, p->lse.strides.row, error));
+        TRY(cla_check_output_stride("problem.lse.strides.row", rows, p->lse.strides.row, error));
     }
     if (p->scores.kind != CLATTN_SCORES_NONE && p->seq_kv > 0) {
         TRY(cla_check_output_stride("problem.scores.strides.batch", p->batch, p->scores.strides.batch, error));

@@ -18,6 +18,9 @@ int64_t cla_score_heads(const clattn_problem *problem);
 /* No tensor element would be written. */
 bool cla_problem_is_empty(int64_t batch, int64_t heads_q, int64_t seq_q);
 
+/* Sequences are packed, and there is no query row in any of them. */
+bool cla_packs_no_row(const clattn_problem *problem);
+
 /* Lowest and highest element that a tensor of these sizes touches, relative to its base; false when it has none.
  * Saturates instead of wrapping. */
 bool cla_tensor_extent(const int64_t sizes[4], const int64_t strides[4], int64_t *lowest, int64_t *highest);

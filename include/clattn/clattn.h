@@ -482,8 +482,10 @@ CLATTN_API void clattn_call_set_problem(clattn_call *call, const clattn_problem 
  *   wait_count, wait_list  as in clEnqueueNDRangeKernel: (0, NULL) and (0, list) wait for nothing, (n, NULL) is an error.
  *   event         NULL, or receives an event that completes with the last command of this call; the caller releases it.
  * Every buffer is retained by OpenCL until the commands end, as with any kernel. Buffer sizes are checked against strides
- * before anything is queued. Outputs must not overlap inputs. With batch, heads_q or seq_q 0 nothing is launched (event, if
- * asked for, is a marker). After an OPENCL error the contents of the outputs are undefined.
+ * before anything is queued. What is written (o, lse, scores, workspace) must share no byte with anything else: a call is
+ * refused where handles and strides show that it does. They do not show it for two sub-buffers of one buffer. With batch,
+ * heads_q, seq_q or packed.total_q 0 nothing is launched (event, if asked for, is a marker). After an OPENCL error the contents
+ * of the outputs are undefined.
  * DEVICE_LOST is answered, from then on by every call with this context, when a driver reports that earlier work brought the
  * device down: CL_INVALID_COMMAND_QUEUE of a queue that was valid, or CL_OUT_OF_RESOURCES or
  * CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST of a queue that cannot be flushed any more. Only a new OpenCL context helps

@@ -172,6 +172,7 @@ static void wrong_kinds_of_memory(void **state)
     call = buffers_call(&buffers, plan);
     call.q.handle = call.k.handle = call.v.handle = readable;
     call.o.handle = call.lse.handle = writable;
+    call.lse.offset = 32768;
     assert_ok(clattn_enqueue(plan, bench.queue, &call, 0, NULL, NULL, &error), &error);
     assert_int_equal(clFinish(bench.queue), CL_SUCCESS);
     clReleaseMemObject(readable);

@@ -111,6 +111,30 @@ static void outputs_must_not_overlap_themselves(void **state)
     assert_ok(cla_problem_take(&p, &taken, &error), &error);
 }
 
+/* Packed rows stand one after the other, also where each sequence has a single one. */
+static void packed_rows_must_not_overlap_each_other(void **state)
+{
+    (void)state;
+    clattn_problem p = good(), taken;
+    p.packed.starts = CLATTN_INT32;
+    p.packed.total_q = p.packed.total_kv = 4;
+    p.seq_q = 1;
+    clattn_problem_set_layout(&p, CLATTN_BHSD);
+    const clattn_problem packed = p;
+    assert_ok(cla_problem_take(&p, &taken, &error), &error);
+    p.o.strides.row = 0;
+    assert_refused(cla_problem_take(&p, &taken, &error), CLATTN_INVALID_ARGUMENT, &error, "problem.o.strides.row");
+    p = packed;
+    p.lse.present = true;
+    p.lse.strides.row = 0;
+    assert_refused(cla_problem_take(&p, &taken, &error), CLATTN_INVALID_ARGUMENT, &error, "problem.lse.strides.row");
+    /* Without rows nothing is written: contiguous strides are 0 then. */
+    p.packed.total_q = 0;
+    clattn_problem_set_layout(&p, CLATTN_BHSD);
+    assert_int_equal(p.lse.strides.head, 0);
+    assert_ok(cla_problem_take(&p, &taken, &error), &error);
+}
+
 static void inputs_may_have_any_stride(void **state)
 {
     (void)state;
@@ -270,6 +294,7 @@ int main(void)
         cmocka_unit_test(case_R036_no_kv_head),
         cmocka_unit_test(wrong_options_are_named),
         cmocka_unit_test(outputs_must_not_overlap_themselves),
+        cmocka_unit_test(packed_rows_must_not_overlap_each_other),
         cmocka_unit_test(inputs_may_have_any_stride),
         cmocka_unit_test(empty_dimensions_are_no_error),
         cmocka_unit_test(no_problem_and_no_init),

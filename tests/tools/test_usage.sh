@@ -29,6 +29,8 @@ expect 2 "--svg: belongs to --demo" "$clattn" run --svg x.svg
 expect 2 "--demo: brings its own input" "$clattn" run --demo --q a
 expect 2 "choose one" "$clattn" info --json --facts
 expect 2 "--for" "$clattn" info --for "b1 hq3 hkv2 x9"
+expect 2 "problem.heads_q (3) must be a multiple of heads_kv (2)" "$clattn" info --for "hq3 hkv2 q4 d8"
+expect 2 "more than 2^50 rows" "$clattn" info --for "b536870912 hq536870912 q536870912 d64" --json
 expect 2 "leave one out" "$clattn" info --facts --for "q1 d64"
 
 # Shapes that are none.

@@ -13,9 +13,11 @@
 static void log_to_stderr(void *user, clattn_log_level level, const char *text)
 {
     (void)user;
-    char line[4096];
-    if (level > CLATTN_LOG_WARNING)
+    static char last[4096]; /* contexts and plans of one command often have the same to say: once is enough */
+    char line[sizeof last];
+    if (level > CLATTN_LOG_WARNING || strcmp(last, text) == 0)
         return;
+    snprintf(last, sizeof last, "%s", text);
     snprintf(line, sizeof line, "%s", text);
     fprintf(stderr, "clattn: %s\n", cli_clean(line));
 }

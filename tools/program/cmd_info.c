@@ -53,6 +53,9 @@ int cmd_info(int argc, char **argv)
         return cli_fail("info", CLI_USAGE, "--facts", "cannot be given beside --json; choose one");
     if (facts && shape != NULL)
         return cli_fail("info", CLI_USAGE, "--for", "cannot be given beside --facts; leave one out");
+    clattn_problem problem;
+    if (shape != NULL && (code = survey_read_shape(shape, &problem)) != CLI_OK) /* before a device is asked anything */
+        return code;
     struct survey *survey = calloc(1, sizeof *survey);
     if (survey == NULL)
         return cli_fail("info", CLI_FAILED, NULL, "out of memory");

@@ -4,6 +4,7 @@
 
 #include "survey.h"
 
+#include "session.h"
 #include "system.h"
 
 #include <stdio.h>
@@ -174,14 +175,22 @@ static void ask_device(struct survey_device *device, const clattn_problem *probl
         CLI_TEXT_OF(answer->others, clattn_explain(device->facts, problem, NULL, buffer, size, needed, &error));
 }
 
+int survey_read_shape(const char *shape, clattn_problem *problem)
+{
+    clattn_error error;
+    clattn_error_init(&error);
+    if (clattn_problem_parse(shape, problem, &error) == CLATTN_SUCCESS && session_problem_is_valid(problem, &error))
+        return CLI_OK;
+    return cli_fail("info", CLI_USAGE, "--for", "%s; write it as in \"b2 hq8 hkv2 q37 k53 d64 fp16 causal=bottom-right\"",
+                    error.message);
+}
+
 int survey_ask(struct survey *survey, const char *shape)
 {
     clattn_problem problem;
-    clattn_error error;
-    clattn_error_init(&error);
-    if (clattn_problem_parse(shape, &problem, &error) != CLATTN_SUCCESS)
-        return cli_fail("info", CLI_USAGE, "--for", "%s; write it as in \"b2 hq8 hkv2 q37 k53 d64 fp16 causal=bottom-right\"",
-                        error.message);
+    const int code = survey_read_shape(shape, &problem);
+    if (code != CLI_OK)
+        return code;
     survey->shape = shape;
     for (size_t i = 0; i < survey->device_count; i++)
         ask_device(&survey->devices[i], &problem);

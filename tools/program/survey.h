@@ -45,6 +45,9 @@ struct survey {
 /* All devices, or only the one that `selector` names. Returns CLI_OK or the exit code after the message was printed. */
 int survey_take(struct survey *survey, const char *selector);
 
+/* The problem of a SHAPE text. Needs no device. Returns CLI_OK or an exit code after the message. */
+int survey_read_shape(const char *shape, clattn_problem *problem);
+
 /* Asks every device what would serve the shape; builds kernels. A device that cannot serve it is an answer, not an error. */
 int survey_ask(struct survey *survey, const char *shape);
 

@@ -175,7 +175,7 @@ static clattn_status no_device(const struct device_list *list, unsigned platform
     return CLATTN_NO_DEVICE;
 }
 
-static clattn_status list_devices(struct device_list *list, clattn_error *error)
+static clattn_status ask_platforms(struct device_list *list, clattn_error *error)
 {
     cl_uint count = 0;
     cl_int code = clGetPlatformIDs(0, NULL, &count);
@@ -205,6 +205,15 @@ static clattn_status list_devices(struct device_list *list, clattn_error *error)
         return no_device(list, (unsigned)count, error);
     }
     return CLATTN_SUCCESS;
+}
+
+/* One thread at a time: the first question of a process is when implementations come up. */
+static clattn_status list_devices(struct device_list *list, clattn_error *error)
+{
+    cla_process_lock_take();
+    const clattn_status status = ask_platforms(list, error);
+    cla_process_lock_give();
+    return status;
 }
 
 clattn_status clattn_devices(clattn_device_visitor visit, void *user, clattn_error *error)

@@ -263,7 +263,7 @@ typedef struct clattn_problem {
     size_t struct_size;              /* set by _init */
     int64_t batch, seq_q, seq_kv;    /* upper bounds; a call says how much of them it uses; each at most 2^29 */
     int64_t heads_q, heads_kv;       /* heads_q a multiple of heads_kv */
-    int64_t head_dim_qk, head_dim_v; /* at least 1 */
+    int64_t head_dim_qk, head_dim_v; /* 1 to 65536; over 1024 few engines serve, and over 4096 of head_dim_v `unfused` alone */
     clattn_tensor q, k, v, o;        /* each with a type and strides of its own */
     float scale;                     /* NaN, as set by _init: 1/sqrt(head_dim_qk). Any number, 0 and negative included */
     bool causal;                     /* query i sees keys j <= i + offset */

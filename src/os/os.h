@@ -29,6 +29,11 @@ void cla_lock_destroy(struct cla_lock *lock);
 void cla_lock_take(struct cla_lock *lock);
 void cla_lock_give(struct cla_lock *lock);
 
+/* The one lock of the whole process. Some implementations (PoCL 3.1) come up twice where two threads ask for platforms first.
+ */
+void cla_process_lock_take(void);
+void cla_process_lock_give(void);
+
 bool cla_signal_init(struct cla_signal *signal);
 void cla_signal_destroy(struct cla_signal *signal);
 void cla_signal_wait(struct cla_signal *signal, struct cla_lock *lock);

@@ -45,6 +45,10 @@ void cla_lock_destroy(struct cla_lock *lock) { pthread_mutex_destroy(&lock->mute
 void cla_lock_take(struct cla_lock *lock) { pthread_mutex_lock(&lock->mutex); }
 void cla_lock_give(struct cla_lock *lock) { pthread_mutex_unlock(&lock->mutex); }
 
+static pthread_mutex_t process_lock = PTHREAD_MUTEX_INITIALIZER;
+void cla_process_lock_take(void) { pthread_mutex_lock(&process_lock); }
+void cla_process_lock_give(void) { pthread_mutex_unlock(&process_lock); }
+
 bool cla_signal_init(struct cla_signal *signal) { return pthread_cond_init(&signal->condition, NULL) == 0; }
 void cla_signal_destroy(struct cla_signal *signal) { pthread_cond_destroy(&signal->condition); }
 void cla_signal_wait(struct cla_signal *signal, struct cla_lock *lock) { pthread_cond_wait(&signal->condition, &lock->mutex); }

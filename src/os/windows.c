@@ -32,6 +32,10 @@ void cla_lock_destroy(struct cla_lock *lock) { (void)lock; }
 void cla_lock_take(struct cla_lock *lock) { AcquireSRWLockExclusive((SRWLOCK *)lock); }
 void cla_lock_give(struct cla_lock *lock) { ReleaseSRWLockExclusive((SRWLOCK *)lock); }
 
+static SRWLOCK process_lock = SRWLOCK_INIT;
+void cla_process_lock_take(void) { AcquireSRWLockExclusive(&process_lock); }
+void cla_process_lock_give(void) { ReleaseSRWLockExclusive(&process_lock); }
+
 bool cla_signal_init(struct cla_signal *signal)
 {
     InitializeConditionVariable((CONDITION_VARIABLE *)signal);

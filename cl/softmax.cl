@@ -22,6 +22,25 @@
  * where both are the same. A multiply-add would leave the rounding of one product in it, and that again in every block. */
 #define RESCALE(e, x, y) EXP2(BASE_TWO(e, x) - BASE_TWO(e, y))
 
+#ifdef ENGINE_IS_LARGE
+/* Rows with a large reference: it is subtracted from what counts from it, scores and the maximum so far, before the factor
+ * comes in, and is 0 from then on. One branch for all rows, seldom taken. */
+FN void subtract_large(engine *e, elem *m, elem *reference)
+{
+    int large = 0;
+    FOR_ROWS(r) { large |= ENGINE_IS_LARGE(reference[r]); }
+    if (large) {
+        FOR_ROWS(r)
+        {
+            const elem y = ENGINE_IS_LARGE(reference[r]) ? reference[r] : (elem)(0.0f);
+            FOR_S_COLS(c) { S_SET(e, r, c, S_GET(e, r, c) - y); }
+            m[r] -= y;
+            reference[r] -= y;
+        }
+    }
+}
+#endif
+
 /* The scores of elem r clamped, of a masked tile from above only; the largest. */
 FN elem clamp_row(engine *e, int r, int masked)
 {
@@ -40,7 +59,7 @@ FN elem clamp_row(engine *e, int r, int masked)
 
 FN void softmax_step(engine *e, elem *m, elem *l, elem *alpha, int masked)
 {
-    elem largest[S_ROWS];
+    elem largest[S_ROWS], reference[S_ROWS];
     FOR_ROWS(r)
     {
         elem x = (elem)(-INFINITY);
@@ -68,11 +87,18 @@ FN void softmax_step(engine *e, elem *m, elem *l, elem *alpha, int masked)
     engine_fold_max(e, largest);
     FOR_ROWS(r)
     {
-        const elem now = LARGER(m[r], largest[r]);
+        largest[r] = LARGER(m[r], largest[r]);
         /* A row that has seen nothing yet: its maximum is -inf, and -inf - -inf would be NaN. */
-        const elem base = PICK(now == (elem)(-INFINITY), (elem)(0.0f), now);
+        reference[r] = PICK(largest[r] == (elem)(-INFINITY), (elem)(0.0f), largest[r]);
+    }
+#ifdef ENGINE_IS_LARGE
+    subtract_large(e, m, reference);
+#endif
+    FOR_ROWS(r)
+    {
+        const elem base = reference[r];
         alpha[r] = RESCALE(e, m[r], base);
-        m[r] = now;
+        m[r] = largest[r];
         elem sum = (elem)(0.0f);
         FOR_S_COLS(c)
         {

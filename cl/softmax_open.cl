@@ -24,18 +24,25 @@ FN void largest_of_open(engine *e, elem *largest)
  * itself; the product of O and the factors is left out where none of those who go the same way has one. */
 FN void softmax_step_open(engine *e, elem *m, elem *l)
 {
-    elem largest[S_ROWS], alpha[S_ROWS], sum[S_ROWS];
+    elem largest[S_ROWS], reference[S_ROWS], alpha[S_ROWS], sum[S_ROWS];
     int moved = 0;
     largest_of_open(e, largest);
     engine_fold_max(e, largest);
     FOR_ROWS(r)
     {
         const int moves = largest[r] > m[r] + (elem)(ENGINE_SLACK(e));
-        const elem now = moves ? largest[r] : m[r];
-        alpha[r] = RESCALE(e, m[r], now);
-        m[r] = now;
-        sum[r] = (elem)(0.0f);
+        largest[r] = moves ? largest[r] : m[r];
+        reference[r] = largest[r];
         moved |= moves;
+    }
+#ifdef ENGINE_IS_LARGE
+    subtract_large(e, m, reference);
+#endif
+    FOR_ROWS(r)
+    {
+        alpha[r] = RESCALE(e, m[r], reference[r]);
+        m[r] = largest[r];
+        sum[r] = (elem)(0.0f);
     }
     if (ENGINE_ANY(moved)) {
         FOR_ROWS(r)
@@ -49,7 +56,7 @@ FN void softmax_step_open(engine *e, elem *m, elem *l)
     {
         FOR_ROWS(r)
         {
-            const elem p = POWER(e, S_GET(e, r, c), m[r]);
+            const elem p = POWER(e, S_GET(e, r, c), reference[r]);
             S_SET(e, r, c, p);
             sum[r] += p;
         }

@@ -41,6 +41,9 @@ FN uint columns_within(int first, int last) { return columns_below(columns_to(la
 #if !SCORE_OPTIONS || defined(NV_LATE_OPTIONS)
 #define ENGINE_POWER(e, x, y) EXP2(MULTIPLY_ADD(x, (e)->late, -((y) * (e)->late)))
 #define ENGINE_BASE_TWO(e, x) ptx_product(x, (e)->late)
+/* The product of x and the factor is exact there, that of y is rounded: the same for all weights of a row, and less than 2^-8
+ * off while y is below this. From there on (cl/softmax.cl) the difference comes first: weights would overflow or vanish. */
+#define ENGINE_IS_LARGE(y) (fabs(y) >= 65536.0f)
 #endif
 FN int factor_is_late(engine *e, float factor)
 {

@@ -96,7 +96,8 @@ FN void engine_pv(engine *e, const tile *t, int key0, const elem *alpha)
 /* ---------------------------------------------------------------------------------------------------------- behind the loop */
 
 #ifdef ENGINE_BASE_TWO
-#define PART_WEIGHT(e, x, base) EXP2(ENGINE_BASE_TWO(e, x) - ENGINE_BASE_TWO(e, base))
+#define PART_WEIGHT(e, x, base)                                                                                                \
+    (ENGINE_IS_LARGE(base) ? ENGINE_POWER(e, (x) - (base), 0.0f) : EXP2(ENGINE_BASE_TWO(e, x) - ENGINE_BASE_TWO(e, base)))
 #define PART_BASE_TWO(e, x) ENGINE_BASE_TWO(e, x)
 #else
 #define PART_WEIGHT(e, x, base) EXP2((x) - (base))

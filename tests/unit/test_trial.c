@@ -123,6 +123,7 @@ static void shift_an_lse(struct trial_data *data)
 {
     trial_set(&data->lse, 0, 0, 1, 0, trial_get(&data->lse, 0, 0, 1, 0) + 1e-3f);
 }
+static void drop_an_lse(struct trial_data *data) { trial_set(&data->lse, 0, 0, 1, 0, -INFINITY); }
 static void drop_the_nans(struct trial_data *data)
 {
     for (int64_t i = 0; i < data->o.size[2]; i++)
@@ -152,7 +153,42 @@ static void test_every_defect_turns_red(void **state)
     expect_red("q4 k9 d8", "o[b=0 h=0 i=1 d=1] is nan", make_a_nan);
     expect_red("q4 k9 d8 lse", "lse[b=0 h=0 i=1]", shift_an_lse);
     expect_red("q40 k9 d8 inputs=nan-rows", "expected nan", drop_the_nans);
+    expect_red("hq2 q4 k9 d8 causal sinks sink=nan", "expected nan", drop_the_nans);
     expect_red("q4 k900 d8 bf16 inputs=equal", "|out - ref| / |ref|", scale_all); /* too small for the largest error to tell */
+}
+
+/* fp32 holds -1e9 to 64, and yet 64 equal scores of that size weigh the same. */
+static void test_large_scores_allow_no_more_than_others(void **state)
+{
+    (void)state;
+    expect_red("q4 k64 d8 lse level=-1e9 winner=all", "o[b=0 h=0 i=1 d=1]", shift_an_output);
+    expect_red("q4 k64 d8 lse level=1e30 winner=thirds", "o[b=0 h=0 i=1 d=1]", shift_an_output);
+    expect_red("q4 k64 d8 bf16 lse level=3.4e38 winner=first", "o[b=0 h=0 i=1 d=1] is nan", make_a_nan);
+    expect_red("q4 k64 d8 lse level=-1e37 winner=all", "lse[b=0 h=0 i=1]", drop_an_lse);
+}
+
+/* Whatever order an engine sums in: otherwise a unit in the last place would decide which key wins. */
+static void test_equal_keys_have_equal_scores_in_any_order(void **state)
+{
+    static const char *const texts[] = {"q2 k9 d128 level=-1e30 winner=all", "q2 k9 d40 bf16 level=3.4e38 winner=thirds",
+                                        "q2 k9 d128 fp16 level=1e37 winner=middle", "q2 k9 d80 fp16 level=65504 winner=last"};
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(texts); i++) {
+        const struct trial trial = parse(texts[i]);
+        const int64_t dim = trial.problem.head_dim_qk;
+        struct trial_data data;
+        assert_true(trial_data_create(&data, &trial));
+        for (int64_t j = 0; j < 9; j++) {
+            float up = 0.0f, down = 0.0f;
+            for (int64_t d = 0; d < dim; d++) {
+                up += trial_get(&data.q, 0, 0, 1, d) * trial_get(&data.k, 0, 0, j, d);
+                down += trial_get(&data.q, 0, 0, 1, dim - 1 - d) * trial_get(&data.k, 0, 0, j, dim - 1 - d);
+            }
+            assert_true(isfinite(up) && fabsf(up) > 30000.0f);
+            assert_true(up == down);
+        }
+        trial_data_destroy(&data);
+    }
 }
 
 static void test_text_round_trip(void **state)
@@ -162,6 +198,8 @@ static void test_text_round_trip(void **state)
          "override=local_mem=16K,max_work_group=64 seed=7"),
         "b1 hq1 hkv1 q7 k9 d8 dv4 q=fp32 k=fp16 v=fp16 o=fp32 causal=-3 scale=-0.5 scores=softmax seed=1",
         "b1 hq1 hkv1 q7 k9 d8 dv8 fp32 mask=bk bias=1 bias-type=bf16 mask-columns=4 bias-columns=5 chunk=64 slice=0.25 seed=1",
+        "b1 hq1 hkv1 q7 k9 d8 dv8 fp32 sinks level=-1e+30 winner=thirds sink=nan value=0.5 seed=1",
+        "b2 hq1 hkv1 q7 k9 d8 dv8 fp32 packed level=65504 winner=first totals=0,5 seed=1",
     };
     (void)state;
     for (size_t i = 0; i < COUNT_OF(texts); i++) {
@@ -174,8 +212,9 @@ static void test_text_round_trip(void **state)
 
 static void test_wrong_words_are_named(void **state)
 {
-    static const char *const words[] = {"call=1,2",  "inputs=odd", "layout=none", "seed=x",         "shift=99",
-                                        "repeats=0", "chunk=-2",   "slice=x",     "mask-columns=x", "quatsch"};
+    static const char *const words[] = {"call=1,2", "inputs=odd", "layout=none",    "seed=x",  "shift=99",  "repeats=0",
+                                        "chunk=-2", "slice=x",    "mask-columns=x", "quatsch", "level=inf", "winner=odd",
+                                        "sink=x",   "value=1e39", "totals=3",       "sink=1",  "totals=1,1"};
     (void)state;
     for (size_t i = 0; i < COUNT_OF(words); i++) {
         char text[128];
@@ -263,6 +302,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_right_answer_passes),
         cmocka_unit_test(test_every_defect_turns_red),
+        cmocka_unit_test(test_large_scores_allow_no_more_than_others),
+        cmocka_unit_test(test_equal_keys_have_equal_scores_in_any_order),
         cmocka_unit_test(test_text_round_trip),
         cmocka_unit_test(test_wrong_words_are_named),
         cmocka_unit_test(test_layouts_are_injective),

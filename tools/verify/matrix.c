@@ -46,6 +46,13 @@
 #define SOME_SCORES LIST("", "", "alibi", "softcap=5", "sinks", "softcap=30 sinks", "alibi sinks softcap=10")
 #define SOME_SEQUENCES LIST("", "", "kv-lengths", "q-lengths kv-lengths=int64", "offsets kv-lengths", "packed", "packed=int64")
 
+/* Products of queries and keys up to the largest float (fp16 reaches 7e10), of either sign, and which keys win. */
+#define LEVELS                                                                                                                 \
+    LIST("level=1e4 winner=rise", "level=-1e4 winner=rise", "level=1e4 winner=all", "level=65504 winner=first",                \
+         "level=-65504 winner=all", "level=1e9 winner=middle", "level=-1e9 winner=thirds", "level=1e20 winner=last",           \
+         "level=1e30 winner=all", "level=-1e30 winner=middle", "level=1e37 winner=first", "level=-1e37 winner=all",            \
+         "level=-1e37 winner=last", "level=3.4e38 winner=middle", "level=-3.4e38 winner=thirds", "level=65504 winner=rise")
+
 #define BIT(list) (1u << MATRIX_##list)
 #define QUICK(cells, trials, pool) .quick_cells = cells, .quick_trials = trials, .quick_pool = pool
 
@@ -123,6 +130,24 @@ const struct matrix_group matrix_groups[] = {
       LIST("inputs=ones", "inputs=equal", "inputs=nan-rows", "inputs=large", "inputs=outliers", "inputs=steep")},
      .rotate = BIT(HEADS),
      QUICK(1, 20, 1)},
+    {"large-scores",
+     "scores from 1e4 to the largest float, either sign, one key or many that win",
+     {LIST("fp32", "bf16", "fp16", "q=fp32 kv=fp16 o=fp32"), LIST("d64", "d128"), LIST("chunk=-1"),
+      LIST("hq1", "b2 hq4 hkv2", "hq16 hkv1", "hq8 hkv1"), LIST("q1", "q7", "q65", "q130"),
+      LIST("k1", "k64", "k65", "k300", "k1100"), MASKS, LEVELS, LIST("", "", "", "mask=qk", "bias=hqk", "mask=bk bias=k"),
+      LIST("", "", "", "alibi", "softcap=30", "sinks", "scale=1", "scale=-0.5")},
+     .rotate = BIT(HEADS) | BIT(MASK) | BIT(HIDE) | BIT(SCORE),
+     QUICK(1, 30, 3)},
+    {"sinks",
+     "sinks of any size, -inf, infinite and NaN, rows that see nothing",
+     {LIST("fp32", "fp16"), LIST("d64"), NULL, LIST("hq4 hkv2", "b2 hq8 hkv2"), LIST("q1", "q3", "q33", "q129"),
+      LIST("k0", "k1", "k77", "k513", "k1100"), LIST("", "causal=bottom-right", "causal=-3"),
+      LIST("sinks sink=-inf", "sinks sink=0", "sinks sink=100", "sinks sink=-100", "sinks sink=1e9", "sinks sink=-1e9",
+           "sinks sink=2e38", "sinks sink=3e38", "sinks sink=-3e38", "sinks sink=inf", "sinks sink=nan"),
+      LIST("", "", "mask=qk", "bias=hqk"), LIST("", "", "alibi", "level=1e9 winner=middle"),
+      LIST("", "", "", "q-lengths kv-lengths")},
+     .rotate = BIT(HEADS) | BIT(MASK) | BIT(HIDE) | BIT(SCORE) | BIT(SEQUENCES),
+     QUICK(1, 16, 1)},
     {"small",
      "every pair of lengths up to 17",
      {LIST("fp32"), LIST("d5", "d128"), NULL, NULL,
@@ -153,6 +178,12 @@ const struct matrix_group matrix_groups[] = {
      "dimensions of no element",
      {LIST("fp32"), LIST("d64"), NULL, LIST("b2 hq4 hkv2", "b0 hq4", "b2 hq0 hkv0", "hq0 hkv2"), LIST("q0", "q3"),
       LIST("k0", "k5"), LIST("", "causal=bottom-right"), NULL},
+     QUICK(1, 10, 1)},
+    {"empty-packed",
+     "packed tensors of no rows, or sequences of none",
+     {LIST("fp32"), LIST("d64"), NULL, LIST("b3 hq4 hkv2", "b1 hq1"), LIST("q1", "q5"), LIST("k1", "k7"),
+      LIST("", "causal=bottom-right"), LIST("packed", "packed=int64"),
+      LIST("totals=0,0", "totals=0,7", "totals=5,0", "totals=1,1"), LIST("", "sinks")},
      QUICK(1, 10, 1)},
     {"windows",
      "sliding windows at either corner or anywhere, with and without causal",

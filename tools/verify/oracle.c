@@ -10,6 +10,8 @@
 
 /* A finite score stays finite in base two; in base e the limit is that much smaller. */
 #define LARGEST_SCORE ((double)FLT_MAX * 0.69314718055994530942)
+#define LOG2_E 1.44269504088896340736f
+#define LN_2 0.69314718055994530942f
 
 void oracle_call_init(struct oracle_call *call, const clattn_problem *problem)
 {
@@ -167,26 +169,35 @@ static double score(const struct oracle *oracle, int64_t j, clattn_scores_kind s
     return held(s);
 }
 
-/* The same in fp32. */
-static float plain_score(const struct oracle *oracle, int64_t j, clattn_scores_kind stage)
+static float held_plain(float score, bool base_two)
+{
+    return base_two ? (score > FLT_MAX ? FLT_MAX : score < -FLT_MAX ? -FLT_MAX : score) : (float)held((double)score);
+}
+
+/* The same in fp32. In base two, as the fused engines have it, every factor takes log2 e along, and products are summed from
+ * the last to the first: of two plain loops one may be lucky. */
+static float plain_score(const struct oracle *oracle, int64_t j, clattn_scores_kind stage, bool base_two)
 {
     const clattn_problem *p = oracle->call.problem;
     const float *key = oracle->k + j * p->head_dim_qk;
+    const int64_t dim = p->head_dim_qk;
+    const float unit = base_two ? LOG2_E : 1.0f, scale = (float)scale_of(&oracle->call);
     float s = 0.0f;
-    for (int64_t d = 0; d < p->head_dim_qk; d++)
-        s += oracle->q[d] * key[d];
-    s = (float)held((float)scale_of(&oracle->call) * s);
+    for (int64_t d = 0; d < dim; d++)
+        s += base_two ? oracle->q[dim - 1 - d] * key[dim - 1 - d] : oracle->q[d] * key[d];
     if (p->softcap != 0.0f && stage >= CLATTN_SCORES_SOFTCAP)
-        s = p->softcap * tanhf(s / p->softcap);
+        s = p->softcap * unit * tanhf(held_plain(scale * s, false) / p->softcap);
+    else
+        s = held_plain(scale * unit * s, base_two);
     if (stage < CLATTN_SCORES_BIAS)
         return s;
     if (p->bias.present) {
         const float bias = bias_at(&oracle->call, oracle->batch, oracle->head, oracle->row, j);
-        s += (float)held((float)factor_of(oracle) * bias);
+        s += held_plain((float)factor_of(oracle) * unit * bias, base_two);
     }
     if (p->alibi.present)
-        s -= slope_of(oracle) * (float)distance_of(oracle, j);
-    return (float)held(s);
+        s -= slope_of(oracle) * unit * (float)distance_of(oracle, j);
+    return held_plain(s, base_two);
 }
 
 /* A row past the queries of its sequence has none. */
@@ -278,7 +289,7 @@ void oracle_row(struct oracle *oracle, int64_t batch, int64_t head, int64_t row,
         }
     }
     largest = sink > largest ? sink : largest;
-    sum = sink > -INFINITY ? exp(sink - largest) : 0.0;
+    sum = has_sink(oracle) ? exp(sink - largest) : 0.0; /* NaN of a NaN */
     for (int64_t e = 0; e < dim; e++)
         o[e] = 0.0;
     for (int64_t j = 0; j < keys; j++) {
@@ -294,7 +305,7 @@ void oracle_row(struct oracle *oracle, int64_t batch, int64_t head, int64_t row,
         weights[j] = empty ? 0.0 : p[j] / sum;
 }
 
-void oracle_plain_row(struct oracle *oracle, int64_t batch, int64_t head, int64_t row, bool round_weights, float *o, float *lse)
+static void plain_row(struct oracle *oracle, bool round_weights, bool base_two, float *o, float *lse)
 {
     const clattn_problem *problem = oracle->call.problem;
     const int64_t keys = oracle->call.seq_kv, dim = problem->head_dim_v;
@@ -302,31 +313,44 @@ void oracle_plain_row(struct oracle *oracle, int64_t batch, int64_t head, int64_
     float *p = oracle->plain_weights;
     float largest = -INFINITY, sum = 0.0f;
     bool empty = true;
-    select_row(oracle, batch, head, row);
-    const float sink = has_sink(oracle) ? (float)held((double)oracle->call.sinks[head]) : -INFINITY;
+    const float sink =
+        has_sink(oracle) ? held_plain(oracle->call.sinks[oracle->head] * (base_two ? LOG2_E : 1.0f), base_two) : -INFINITY;
     for (int64_t j = 0; j < keys; j++) {
         if (seen[j]) {
             empty = false;
-            p[j] = plain_score(oracle, j, CLATTN_SCORES_BIAS);
+            p[j] = plain_score(oracle, j, CLATTN_SCORES_BIAS, base_two);
             largest = p[j] > largest ? p[j] : largest;
         }
     }
     largest = sink > largest ? sink : largest;
-    sum = sink > -INFINITY ? expf(sink - largest) : 0.0f;
+    if (has_sink(oracle))
+        sum = base_two ? exp2f(sink - largest) : expf(sink - largest);
     for (int64_t e = 0; e < dim; e++)
         o[e] = 0.0f;
     for (int64_t j = 0; j < keys; j++) {
-        if (!seen[j])
-            continue;
-        const float weight = expf(p[j] - largest);
+        const float weight = !seen[j] ? 0.0f : base_two ? exp2f(p[j] - largest) : expf(p[j] - largest);
         const float factor = round_weights ? storage_round(problem->v.type, weight) : weight;
+        p[j] = weight;
         sum += weight;
-        for (int64_t e = 0; e < dim; e++)
+        for (int64_t e = 0; seen[j] && e < dim; e++)
             o[e] += factor * oracle->v[j * dim + e];
     }
     for (int64_t e = 0; e < dim; e++)
         o[e] = empty ? 0.0f : storage_round(problem->o.type, o[e] / sum);
-    *lse = sum == 0.0f ? -INFINITY : largest + logf(sum);
+    for (int64_t j = 0; j < keys; j++)
+        p[j] = empty ? 0.0f : p[j] / sum;
+    *lse = sum == 0.0f ? -INFINITY : base_two ? (largest + log2f(sum)) * LN_2 : largest + logf(sum);
+}
+
+void oracle_plain_row(struct oracle *oracle, int64_t batch, int64_t head, int64_t row, bool round_weights,
+                      struct oracle_plain *plain)
+{
+    select_row(oracle, batch, head, row);
+    for (int form = 0; form < ORACLE_PLAIN_FORMS; form++) {
+        plain_row(oracle, round_weights, form == 1, plain->o[form], &plain->lse[form]);
+        if (plain->weights[form])
+            memcpy(plain->weights[form], oracle->plain_weights, (size_t)oracle->call.seq_kv * sizeof(float));
+    }
 }
 
 void oracle_scores(struct oracle *oracle, int64_t batch, int64_t head, int64_t row, clattn_scores_kind kind, double *scores,
@@ -338,7 +362,7 @@ void oracle_scores(struct oracle *oracle, int64_t batch, int64_t head, int64_t r
         const bool there = row < oracle->sequence.q_rows && j < oracle->sequence.kv_rows;
         const bool shown = there && (kind < CLATTN_SCORES_BIAS || oracle->seen[j]);
         scores[j] = shown ? score(oracle, j, kind) : -INFINITY;
-        plain[j] = shown ? plain_score(oracle, j, kind) : -INFINITY;
+        plain[j] = shown ? plain_score(oracle, j, kind, false) : -INFINITY;
     }
 }
 

@@ -58,10 +58,16 @@ void oracle_end(struct oracle *oracle);
  * asked for in the order of their heads. */
 void oracle_row(struct oracle *oracle, int64_t batch, int64_t head, int64_t row, double *o, double *lse, double *weights);
 
-/* The same row in fp32, stored in the output's type at the end. round_weights: the weights are rounded to V's storage type
- * before the second product, as engines that multiply in that type do. */
-void oracle_plain_row(struct oracle *oracle, int64_t batch, int64_t head, int64_t row, bool round_weights, float *o,
-                      float *lse);
+/* The same row in fp32, stored in the output's type at the end, by two plain loops: one in natural exponentials, one in base
+ * two that sums products from the last to the first. Of one loop a row may be lucky. round_weights: the weights are rounded to
+ * V's storage type before the second product, as engines that multiply in that type do. */
+enum { ORACLE_PLAIN_FORMS = 2 };
+struct oracle_plain {
+    float *o[ORACLE_PLAIN_FORMS], *weights[ORACLE_PLAIN_FORMS]; /* the caller's; weights may be NULL */
+    float lse[ORACLE_PLAIN_FORMS];
+};
+void oracle_plain_row(struct oracle *oracle, int64_t batch, int64_t head, int64_t row, bool round_weights,
+                      struct oracle_plain *plain);
 
 /* Scores of the same row before softmax, seq_kv numbers: CLATTN_SCORES_RAW, _SOFTCAP or _BIAS; and the same in fp32. */
 void oracle_scores(struct oracle *oracle, int64_t batch, int64_t head, int64_t row, clattn_scores_kind kind, double *scores,

@@ -18,6 +18,10 @@ enum trial_inputs {
     TRIAL_INPUTS
 };
 
+/* Which keys score highest where scores are large: one, those of every third key, all alike; or scores that rise on top of what
+ * all have in common. */
+enum trial_winner { TRIAL_FIRST, TRIAL_MIDDLE, TRIAL_LAST, TRIAL_THIRDS, TRIAL_ALL, TRIAL_RISE, TRIAL_WINNERS };
+
 struct trial {
     clattn_problem problem;       /* what the plan is made of: bounds, strides, options */
     int64_t batch, seq_q, seq_kv; /* what the call uses of the bounds */
@@ -27,6 +31,13 @@ struct trial {
     int64_t mask_columns, bias_columns;
     uint64_t seed; /* of all numbers, those in buffers of options included */
     enum trial_inputs inputs;
+    double level; /* not 0: products of queries and keys are of this size, as far as K's type reaches; a fourth of the rows has
+                     the opposite sign */
+    enum trial_winner winner;
+    bool has_totals; /* rows of packed tensors were given in words */
+    bool has_sink;   /* every other head's sink is `sink` */
+    float sink;
+    float value;         /* not 0: V is this large */
     int shift;           /* elements that each tensor starts behind a 64-byte border; -1: some number, from the seed */
     int repeats;         /* runs, at least 1: each must give the same bits */
     bool round_weights;  /* the engine multiplies weights and V in V's storage type: tolerances follow */
@@ -46,7 +57,8 @@ double trial_work(const struct trial *trial);
 /* A SHAPE with words of its own:
  *     "b2 hq8 hkv2 q37 k53 d64 fp16 causal=bottom-right lse layout=bshd call=1,20,50 inputs=nan-rows seed=7"
  * call=BATCH,SEQ_Q,SEQ_KV is what is used of the bounds before it; also mask-columns=N, bias-columns=N, chunk=N,
- * slice=MILLISECONDS, repeats=N, shift=N, mask-blocks=N, override=FACT=VALUE,...
+ * slice=MILLISECONDS, repeats=N, shift=N, mask-blocks=N, override=FACT=VALUE,..., level=NUMBER with winner=first, middle,
+ * last, thirds, all or rise, sink=NUMBER, value=NUMBER, totals=QUERIES,KEYS of packed tensors.
  * Errors: INVALID_ARGUMENT, with the word as the field. */
 clattn_status trial_parse(const char *text, struct trial *trial, clattn_error *error);
 void trial_print(const struct trial *trial, char *text, size_t size);

@@ -33,6 +33,41 @@ static float climb(const struct trial *trial, int64_t j)
     return step > 60.0f ? 60.0f : step < -60.0f ? -60.0f : step;
 }
 
+/* ---------------------------------------------------------------------------------------------------------- large scores */
+
+static double largest_of(clattn_type type) { return type == CLATTN_FP16 ? 32768.0 : 0x1p126; }
+
+/* What a query holds where keys alone do not reach the level: a power of two. */
+static float large_query(const struct trial *trial)
+{
+    const clattn_problem *p = &trial->problem;
+    double q = 1.0;
+    while (q < largest_of(p->q.type) && fabs(trial->level) > q * largest_of(p->k.type) * (double)p->head_dim_qk)
+        q *= 2.0;
+    return (float)q;
+}
+
+/* Eight bits at most, so that sums of up to 2^16 such products are exact in any order: equal keys have equal scores. */
+static float short_number(double x)
+{
+    int exponent;
+    const double part = frexp(x, &exponent);
+    return (float)ldexp(trunc(part * 256.0), exponent - 8);
+}
+
+/* Along the direction of the queries. */
+static float large_key(const struct trial *trial, int64_t j)
+{
+    const clattn_problem *p = &trial->problem;
+    const double most = largest_of(p->k.type), x = trial->level / ((double)large_query(trial) * (double)p->head_dim_qk);
+    const float key = short_number(x > most ? most : x < -most ? -most : x);
+    const int64_t winners[] = {0, trial->seq_kv / 2, trial->seq_kv - 1};
+    const bool wins = trial->winner <= TRIAL_LAST ? j == winners[trial->winner] : j % 3 == 1;
+    if (trial->winner == TRIAL_ALL || trial->winner == TRIAL_RISE)
+        return key;
+    return wins == (key > 0.0f) ? key : key * 0.5f; /* no product is larger than the level */
+}
+
 static float q_value(const struct trial *trial, int64_t b, int64_t h, int64_t i, int64_t d)
 {
     const clattn_problem *p = &trial->problem;
@@ -44,7 +79,8 @@ static float q_value(const struct trial *trial, int64_t b, int64_t h, int64_t i,
         return 32.0f + x;
     if (trial->inputs == TRIAL_NAN_ROWS && kind % 5 == 0 && d == (int64_t)(kind >> 8) % p->head_dim_qk)
         return NAN;
-    return (kind % 4 == 3 ? -1.0f : 1.0f) * direction(trial, b, h / (p->heads_q / p->heads_kv), d) + 0.5f * x;
+    const float along = (kind % 4 == 3 ? -1.0f : 1.0f) * direction(trial, b, h / (p->heads_q / p->heads_kv), d);
+    return trial->level != 0.0 ? along * large_query(trial) : along + 0.5f * x;
 }
 
 static float unseen_value(float x) { return x > 0.5f ? INFINITY : x < -0.5f ? -INFINITY : NAN; }
@@ -58,6 +94,10 @@ static float k_value(const struct trial *trial, int64_t b, int64_t g, int64_t ro
         return 0.0f;
     if (trial->inputs == TRIAL_LARGE)
         return 32.0f + x;
+    if (trial->level != 0.0 && trial->winner != TRIAL_RISE)
+        return large_key(trial, j) * direction(trial, b, g, d);
+    if (trial->level != 0.0)
+        return (large_key(trial, j) + climb(trial, j) / large_query(trial)) * direction(trial, b, g, d);
     return climb(trial, j) * direction(trial, b, g, d) + x;
 }
 
@@ -66,6 +106,8 @@ static float v_value(const struct trial *trial, int64_t b, int64_t g, int64_t ro
     const float x = noise(trial, 2, b, g, row, d);
     if (j < 0)
         return unseen_value(x);
+    if (trial->value != 0.0f)
+        return trial->value * (x < 0.0f ? 0.75f : 1.0f);
     return trial->inputs == TRIAL_ONES ? 1.0f : x;
 }
 

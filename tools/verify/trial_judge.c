@@ -15,22 +15,34 @@
 
 #define DEFAULT_EFFORT 6000000 /* multiply-adds: some 20 ms on the host */
 
+struct place {
+    int64_t b, h, i, e;
+    double got, want;
+};
+
+/* Rows that are judged together: the plain loop's largest error counts for all of them. Scores that leave fp32 few digits make
+ * it large, and must not widen what other rows are allowed. */
+struct lot {
+    double error, plain_error;                 /* largest of O */
+    double lse_error, plain_lse_error;         /* against the size of the LSE, or 1 */
+    double weights_error, plain_weights_error; /* of weights; of scores against their size, or 1 */
+    double square, error_square, plain_square; /* sums over all elements */
+    int64_t rows;
+    struct place worst, worst_lse, worst_weight;
+};
+#define LARGE_LSE 4096.0
+enum { ORDINARY, LARGE, LOTS };
+
 struct judge {
     const struct trial *trial;
     const struct trial_data *data;
     struct trial_result *result;
     struct oracle oracle;
     double *o, *weights;
-    float *plain, *plain_scores;
-    double largest_v, largest_lse;
-    double plain_error, plain_lse_error;       /* of the plain loop, largest */
-    double plain_score_error;                  /* against the size of the score, or 1 */
-    double square, error_square, plain_square; /* sums over all elements */
-    double worst_excess;
-    struct {
-        int64_t b, h, i, e;
-        double got, want;
-    } worst, worst_lse, worst_weight;
+    struct oracle_plain plain;
+    float *plain_scores;
+    double largest_v;
+    struct lot lots[LOTS];
 };
 
 static void blame(struct trial_result *result, const char *format, ...)
@@ -165,102 +177,66 @@ static void place_of(const struct judge *j, int64_t b, int64_t i, int64_t *batch
     *row = packed ? j->oracle.sequence.q_start + i : i;
 }
 
-static void judge_outputs(struct judge *j, int64_t b, int64_t h, int64_t i)
+static double larger_of(double a, double b) { return b > a ? b : a; }
+
+/* Only what is finite says how far off fp32 is. */
+static void note_plain(double *largest, double error) { *largest = isfinite(error) ? larger_of(*largest, error) : *largest; }
+
+static void judge_outputs(struct judge *j, struct lot *lot, int64_t b, int64_t h, int64_t i)
 {
-    const int64_t dim = j->trial->problem.head_dim_v;
-    struct trial_result *r = j->result;
     int64_t batch, row;
     place_of(j, b, i, &batch, &row);
-    for (int64_t e = 0; e < dim; e++) {
+    for (int64_t e = 0; e < j->trial->problem.head_dim_v; e++) {
         const double want = j->o[e], got = (double)trial_get(&j->data->o, batch, h, row, e);
-        const double error = difference(got, want), plain = difference((double)j->plain[e], want);
-        if (error > r->max_error || r->rows_checked == 0) {
-            j->worst.b = b, j->worst.h = h, j->worst.i = i, j->worst.e = e;
-            j->worst.got = got, j->worst.want = want;
-        }
-        r->max_error = error > r->max_error ? error : r->max_error;
-        if (isfinite(plain)) {
-            j->plain_error = plain > j->plain_error ? plain : j->plain_error;
-            j->plain_square += plain * plain;
-        }
-        j->error_square += error * error;
-        j->square += isfinite(want) ? want * want : 0.0;
+        const double error = difference(got, want);
+        double plain = 0.0;
+        if (error > lot->error || lot->rows == 0)
+            lot->worst = (struct place){b, h, i, e, got, want};
+        lot->error = larger_of(lot->error, error);
+        for (int form = 0; form < ORACLE_PLAIN_FORMS; form++)
+            note_plain(&plain, difference((double)j->plain.o[form][e], want));
+        note_plain(&lot->plain_error, plain);
+        lot->plain_square += plain * plain;
+        lot->error_square += error * error;
+        lot->square += isfinite(want) ? want * want : 0.0;
     }
 }
 
-static void judge_lse(struct judge *j, int64_t b, int64_t h, int64_t i, double want, double plain)
-{
-    struct trial_result *r = j->result;
-    int64_t batch, row;
-    place_of(j, b, i, &batch, &row);
-    const double got = (double)trial_get(&j->data->lse, batch, h, row, 0);
-    const double error = difference(got, want), plain_error = difference(plain, want);
-    if (error > r->lse_error) {
-        j->worst_lse.b = b, j->worst_lse.h = h, j->worst_lse.i = i;
-        j->worst_lse.got = got, j->worst_lse.want = want;
-        r->lse_error = error;
-    }
-    if (isfinite(plain_error) && plain_error > j->plain_lse_error)
-        j->plain_lse_error = plain_error;
-}
+/* A size of its own for each number: an error of 1e-6 is one in a hundred and nothing in a million. */
+static double size_of_number(double want) { return isfinite(want) && fabs(want) > 1.0 ? fabs(want) : 1.0; }
 
-/* A bias of -65504 or less on a whole row leaves few digits of the scores, in any fp32 arithmetic. Such rows are held against
- * the plain loop by themselves, so that they do not widen what the others are allowed. */
-#define COARSE_LSE 4096.0
-
-static bool is_coarse(const struct judge *j, double lse)
-{
-    return j->trial->problem.bias.present && isfinite(lse) && fabs(lse) > COARSE_LSE;
-}
-
-static void judge_coarse_row(struct judge *j, int64_t b, int64_t h, int64_t i, double lse, double plain_lse)
+static void judge_lse(struct judge *j, struct lot *lot, int64_t b, int64_t h, int64_t i, double want)
 {
     int64_t batch, row;
-    double plain = 0.0;
     place_of(j, b, i, &batch, &row);
-    for (int64_t e = 0; e < j->trial->problem.head_dim_v; e++) {
-        const double error = difference((double)j->plain[e], j->o[e]);
-        plain = error > plain ? error : plain;
-    }
-    const double bound = 2.0 * plain + (0x1p-7 + 0x1p-22 * fabs(lse)) * j->largest_v;
-    for (int64_t e = 0; e < j->trial->problem.head_dim_v; e++) {
-        const double got = (double)trial_get(&j->data->o, batch, h, row, e), error = difference(got, j->o[e]);
-        if (!(error <= bound))
-            blame(j->result,
-                  "o[b=%" PRId64 " h=%" PRId64 " i=%" PRId64 " d=%" PRId64 "] is %.9g, expected %.9g: error %.3g, allowed %.3g",
-                  b, h, i, e, got, j->o[e], error, bound);
-    }
-    if (j->data->lse.count > 0) {
-        const double got = (double)trial_get(&j->data->lse, batch, h, row, 0), error = difference(got, lse);
-        if (!(error <= 2.0 * difference(plain_lse, lse) + 1e-6 * fabs(lse)))
-            blame(j->result, "lse[b=%" PRId64 " h=%" PRId64 " i=%" PRId64 "] is %.9g, expected %.9g", b, h, i, got, lse);
-    }
+    const double got = (double)trial_get(&j->data->lse, batch, h, row, 0), size = size_of_number(want);
+    const double error = difference(got, want) / size;
+    if (error > lot->lse_error)
+        lot->worst_lse = (struct place){b, h, i, 0, got, want};
+    lot->lse_error = larger_of(lot->lse_error, error);
+    for (int form = 0; form < ORACLE_PLAIN_FORMS; form++)
+        note_plain(&lot->plain_lse_error, difference((double)j->plain.lse[form], want) / size);
 }
 
 /* Scores of any stage. Those before softmax may be of any size, and their errors count against it. */
-static void judge_scores(struct judge *j, int64_t b, int64_t h, int64_t i, double lse)
+static void judge_scores(struct judge *j, struct lot *lot, int64_t b, int64_t h, int64_t i)
 {
     const clattn_problem *p = &j->trial->problem;
     const int64_t place = h - p->scores.first_head;
-    /* Weights of a row whose scores are all that large are as coarse as these. */
-    const bool coarse = p->scores.kind == CLATTN_SCORES_SOFTMAX && is_coarse(j, lse);
-    const double forgiven = coarse ? 0x1p-22 * fabs(lse) : 0.0;
+    const bool softmax = p->scores.kind == CLATTN_SCORES_SOFTMAX;
     if (place < 0 || place >= j->data->scores.size[1])
         return;
-    if (p->scores.kind != CLATTN_SCORES_SOFTMAX)
+    if (!softmax)
         oracle_scores(&j->oracle, b, h, i, p->scores.kind, j->weights, j->plain_scores);
     for (int64_t key = 0; key < j->trial->seq_kv; key++) {
         const double got = (double)trial_get(&j->data->scores, b, place, i, key), want = j->weights[key];
-        const double size = isfinite(want) && fabs(want) > 1.0 ? fabs(want) : 1.0;
-        const double error = difference(got, want) / size - forgiven;
-        if (error > j->result->weights_error) {
-            j->worst_weight.b = b, j->worst_weight.h = h, j->worst_weight.i = i, j->worst_weight.e = key;
-            j->worst_weight.got = got, j->worst_weight.want = want;
-            j->result->weights_error = error;
-        }
-        if (p->scores.kind != CLATTN_SCORES_SOFTMAX) {
-            const double plain = difference((double)j->plain_scores[key], want) / size;
-            j->plain_score_error = isfinite(plain) && plain > j->plain_score_error ? plain : j->plain_score_error;
+        const double size = size_of_number(want), error = difference(got, want) / size;
+        if (error > lot->weights_error)
+            lot->worst_weight = (struct place){b, h, i, key, got, want};
+        lot->weights_error = larger_of(lot->weights_error, error);
+        for (int form = 0; form < ORACLE_PLAIN_FORMS; form++) {
+            const float *plain = softmax ? j->plain.weights[form] : j->plain_scores;
+            note_plain(&lot->plain_weights_error, difference((double)plain[key], want) / size);
         }
     }
 }
@@ -268,25 +244,17 @@ static void judge_scores(struct judge *j, int64_t b, int64_t h, int64_t i, doubl
 static void judge_row(struct judge *j, int64_t b, int64_t h, int64_t i)
 {
     double lse;
-    float plain_lse;
     oracle_row(&j->oracle, b, h, i, j->o, &lse, j->weights);
-    oracle_plain_row(&j->oracle, b, h, i, j->trial->round_weights, j->plain, &plain_lse);
+    oracle_plain_row(&j->oracle, b, h, i, j->trial->round_weights, &j->plain);
+    struct lot *lot = &j->lots[isfinite(lse) && fabs(lse) > LARGE_LSE ? LARGE : ORDINARY];
     if (j->data->scores.count > 0)
-        judge_scores(j, b, h, i, lse);
-    if (j->trial->problem.packed.starts && i >= j->oracle.sequence.q_rows) {
-        j->result->rows_checked++; /* it has scores and no output */
-        return;
+        judge_scores(j, lot, b, h, i);
+    if (!j->trial->problem.packed.starts || i < j->oracle.sequence.q_rows) { /* past these are scores and no output */
+        judge_outputs(j, lot, b, h, i);
+        if (j->data->lse.count > 0)
+            judge_lse(j, lot, b, h, i, lse);
+        lot->rows++;
     }
-    if (is_coarse(j, lse)) {
-        judge_coarse_row(j, b, h, i, lse, (double)plain_lse);
-        j->result->rows_checked++;
-        return;
-    }
-    judge_outputs(j, b, h, i);
-    if (isfinite(lse) && fabs(lse) > j->largest_lse)
-        j->largest_lse = fabs(lse);
-    if (j->data->lse.count > 0)
-        judge_lse(j, b, h, i, lse, (double)plain_lse);
     j->result->rows_checked++;
 }
 
@@ -315,65 +283,109 @@ static void judge_rows(struct judge *j)
     }
 }
 
-/* Past some 32, the rounding of the scores themselves to fp32 moves weights by more than all else; the plain loop meets that
- * too, but in few rows it may be lucky. */
-static double large_scores(const struct judge *j)
-{
-    return j->largest_lse > 32.0 ? 0x1p-24 * (j->largest_lse - 32.0) * j->largest_v : 0.0;
-}
-
-/* Where the bounds come from: twice the plain loop's own error plus what rounding to the storage type may add. */
-static void set_bounds(struct judge *j)
+/* What the rules of docs/semantics.md allow a lot: twice the plain loop's own error plus what rounding to the storage type may
+ * add. */
+struct bounds {
+    double error, relative, lse, weights;
+};
+static struct bounds bounds_of(const struct judge *j, const struct lot *lot)
 {
     static const double epsilons[] = {0.0, 1e-6, 0x1p-11, 0x1p-8}, relatives[] = {0.0, 1e-5, 1e-3, 8e-3};
     const clattn_problem *p = &j->trial->problem;
     const clattn_type type = j->trial->round_weights && p->v.type > p->o.type ? p->v.type : p->o.type;
-    struct trial_result *r = j->result;
-    double unit = j->largest_v;
-    if (type == CLATTN_FP32 && unit < 1.0)
-        unit = 1.0;
-    r->bound = 2.0 * j->plain_error + epsilons[type] * unit + large_scores(j);
+    const double unit = type == CLATTN_FP32 ? larger_of(j->largest_v, 1.0) : j->largest_v, size = sqrt(lot->square);
+    struct bounds bounds = {.error = 2.0 * lot->plain_error + epsilons[type] * unit,
+                            .relative = relatives[type],
+                            .lse = 2.0 * lot->plain_lse_error + 1e-6,
+                            .weights = 2.0 * lot->plain_weights_error + 1e-6};
     if (j->trial->inputs == TRIAL_ONES && !j->trial->round_weights) /* 1 in every type: only the fp32 sums may round */
-        r->bound = 0x1p-23 * (4.0 + sqrt((double)j->trial->seq_kv)) + 2.0 * j->plain_error;
-    r->rel_error = j->square > 0.0 ? sqrt(j->error_square / j->square) : j->error_square > 0.0 ? INFINITY : 0.0;
-    r->rel_bound = relatives[type];
-    if (j->square > 0.0) { /* where numbers cancel, fp32 sums as such, and the plain loop, may be further off than that */
-        const double size = sqrt(j->square), plain = 2.0 * sqrt(j->plain_square) / size;
-        r->rel_bound = plain > r->rel_bound ? plain : r->rel_bound;
-        r->rel_bound += (0x1p-23 * j->largest_v + large_scores(j)) * sqrt((double)(r->rows_checked * p->head_dim_v)) / size;
+        bounds.error = 0x1p-23 * (4.0 + sqrt((double)j->trial->seq_kv)) + 2.0 * lot->plain_error;
+    if (size > 0.0) { /* where numbers cancel, fp32 sums as such, and the plain loop, may be further off than that */
+        bounds.relative = larger_of(bounds.relative, 2.0 * sqrt(lot->plain_square) / size);
+        bounds.relative += 0x1p-23 * j->largest_v * sqrt((double)(lot->rows * p->head_dim_v)) / size;
     }
-    r->lse_bound = 2.0 * j->plain_lse_error + 1e-6 * (j->largest_lse > 1.0 ? j->largest_lse : 1.0);
-    r->weights_bound =
-        p->scores.kind == CLATTN_SCORES_SOFTMAX ? 1e-6 + 4e-7 * j->largest_lse : 1e-6 + 2.0 * j->plain_score_error;
+    return bounds;
+}
+
+/* Notes in the result the pair that came nearest to its bound. */
+static void report(double error, double bound, double *worst, double *its_bound)
+{
+    if (*its_bound == 0.0 || !(error / bound <= *worst / *its_bound)) {
+        *worst = error;
+        *its_bound = bound;
+    }
+}
+
+static void blame_place(struct trial_result *r, const char *what, char last, const struct place *at, double error, double bound)
+{
+    blame(r, "%s[b=%" PRId64 " h=%" PRId64 " i=%" PRId64 " %c=%" PRId64 "] is %.9g, expected %.9g: error %.3g, allowed %.3g",
+          what, at->b, at->h, at->i, last, at->e, at->got, at->want, error, bound);
+}
+
+static void judge_lot(struct judge *j, const struct lot *lot)
+{
+    struct trial_result *r = j->result;
+    const struct bounds bounds = bounds_of(j, lot);
+    const double relative = lot->square > 0.0         ? sqrt(lot->error_square / lot->square)
+                            : lot->error_square > 0.0 ? INFINITY
+                                                      : 0.0;
+    const struct place *lse = &lot->worst_lse;
+    report(lot->error, bounds.error, &r->max_error, &r->bound);
+    report(relative, bounds.relative, &r->rel_error, &r->rel_bound);
+    report(lot->lse_error, bounds.lse, &r->lse_error, &r->lse_bound);
+    report(lot->weights_error, bounds.weights, &r->weights_error, &r->weights_bound);
+    if (!(lot->error <= bounds.error))
+        blame_place(r, "o", 'd', &lot->worst, lot->error, bounds.error);
+    if (!(relative <= bounds.relative))
+        blame(r,
+              "|out - ref| / |ref| is %.3g, allowed %.3g; worst at o[b=%" PRId64 " h=%" PRId64 " i=%" PRId64 " d=%" PRId64
+              "]: %.9g for %.9g",
+              relative, bounds.relative, lot->worst.b, lot->worst.h, lot->worst.i, lot->worst.e, lot->worst.got,
+              lot->worst.want);
+    if (!(lot->lse_error <= bounds.lse))
+        blame(r, "lse[b=%" PRId64 " h=%" PRId64 " i=%" PRId64 "] is %.9g, expected %.9g: error %.3g of it, allowed %.3g",
+              lse->b, lse->h, lse->i, lse->got, lse->want, lot->lse_error, bounds.lse);
+    if (!(lot->weights_error <= bounds.weights))
+        blame_place(r, "scores", 'j', &lot->worst_weight, lot->weights_error, bounds.weights);
 }
 
 static void judge_numbers(struct judge *j)
 {
-    struct trial_result *r = j->result;
     judge_rows(j);
-    set_bounds(j);
-    if (!(r->max_error <= r->bound))
-        blame(r, "o[b=%" PRId64 " h=%" PRId64 " i=%" PRId64 " d=%" PRId64 "] is %.9g, expected %.9g: error %.3g, allowed %.3g",
-              j->worst.b, j->worst.h, j->worst.i, j->worst.e, j->worst.got, j->worst.want, r->max_error, r->bound);
-    if (!(r->rel_error <= r->rel_bound))
-        blame(r,
-              "|out - ref| / |ref| is %.3g, allowed %.3g; worst at o[b=%" PRId64 " h=%" PRId64 " i=%" PRId64 " d=%" PRId64
-              "]: %.9g for %.9g",
-              r->rel_error, r->rel_bound, j->worst.b, j->worst.h, j->worst.i, j->worst.e, j->worst.got, j->worst.want);
-    if (!(r->lse_error <= r->lse_bound))
-        blame(r, "lse[b=%" PRId64 " h=%" PRId64 " i=%" PRId64 "] is %.9g, expected %.9g: error %.3g, allowed %.3g",
-              j->worst_lse.b, j->worst_lse.h, j->worst_lse.i, j->worst_lse.got, j->worst_lse.want, r->lse_error, r->lse_bound);
-    if (!(r->weights_error <= r->weights_bound))
-        blame(r,
-              "scores[b=%" PRId64 " h=%" PRId64 " i=%" PRId64 " j=%" PRId64
-              "] is %.9g, expected %.9g: error %.3g, allowed %.3g",
-              j->worst_weight.b, j->worst_weight.h, j->worst_weight.i, j->worst_weight.e, j->worst_weight.got,
-              j->worst_weight.want, r->weights_error, r->weights_bound);
+    for (int i = 0; i < LOTS; i++)
+        if (j->lots[i].rows > 0 || j->lots[i].weights_error > 0.0)
+            judge_lot(j, &j->lots[i]);
+}
+
+static bool judge_begin(struct judge *j, const struct oracle_call *call)
+{
+    const size_t dim = (size_t)j->trial->problem.head_dim_v, keys = (size_t)j->trial->seq_kv + 1;
+    bool ok = true;
+    j->largest_v = largest_value(&j->data->v);
+    j->o = malloc(dim * sizeof *j->o);
+    j->weights = malloc(keys * sizeof *j->weights);
+    j->plain_scores = malloc(keys * sizeof *j->plain_scores);
+    for (int form = 0; form < ORACLE_PLAIN_FORMS; form++) {
+        j->plain.o[form] = malloc(dim * sizeof *j->plain.o[form]);
+        j->plain.weights[form] = malloc(keys * sizeof *j->plain.weights[form]);
+        ok = ok && j->plain.o[form] && j->plain.weights[form];
+    }
+    return ok && j->o && j->weights && j->plain_scores && oracle_begin(&j->oracle, call);
+}
+
+static void judge_end(struct judge *j)
+{
+    free(j->o);
+    free(j->weights);
+    free(j->plain_scores);
+    for (int form = 0; form < ORACLE_PLAIN_FORMS; form++) {
+        free(j->plain.o[form]);
+        free(j->plain.weights[form]);
+    }
 }
 
 void trial_judge(const struct trial *trial, const struct trial_data *data, struct trial_result *result)
 {
-    const clattn_problem *p = &trial->problem;
     struct oracle_call call;
     struct judge j = {.trial = trial, .data = data, .result = result};
     trial_oracle_call(trial, data, &call);
@@ -381,19 +393,11 @@ void trial_judge(const struct trial *trial, const struct trial_data *data, struc
     if (data->o.count == 0)
         return;
     judge_all_written(trial, data, &call, result);
-    j.largest_v = largest_value(&data->v);
-    j.o = malloc((size_t)p->head_dim_v * sizeof *j.o);
-    j.plain = malloc((size_t)p->head_dim_v * sizeof *j.plain);
-    j.weights = malloc((size_t)(trial->seq_kv + 1) * sizeof *j.weights);
-    j.plain_scores = malloc((size_t)(trial->seq_kv + 1) * sizeof *j.plain_scores);
-    if (j.o && j.plain && j.weights && j.plain_scores && oracle_begin(&j.oracle, &call)) {
+    if (judge_begin(&j, &call)) {
         judge_numbers(&j);
         oracle_end(&j.oracle);
     } else {
         blame(result, "the host is out of memory");
     }
-    free(j.o);
-    free(j.plain);
-    free(j.weights);
-    free(j.plain_scores);
+    judge_end(&j);
 }

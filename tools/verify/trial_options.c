@@ -161,6 +161,8 @@ void trial_fill_options(struct trial_data *data, const struct trial *trial)
     fill_floats(&data->bias_factors, trial, 30, no_factor);
     fill_floats(&data->alibi, trial, 31, slopes);
     fill_floats(&data->sinks, trial, 32, sinks);
+    for (int64_t h = 0; trial->has_sink && h < data->sinks.size[3]; h += 2)
+        trial_set(&data->sinks, 0, 0, 0, h, trial->sink);
     fill_lengths(&data->q_lengths, trial, 34, trial->seq_q);
     fill_lengths(&data->kv_lengths, trial, 35, trial->seq_kv);
     fill_offsets(&data->offsets, trial);

@@ -4,6 +4,7 @@
 #include "number.h"
 #include "trial.h"
 
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
@@ -12,6 +13,8 @@
 #include <string.h>
 
 static const char *const inputs_names[TRIAL_INPUTS] = {"rising", "steep", "equal", "ones", "nan-rows", "large", "outliers"};
+
+static const char *const winner_names[TRIAL_WINNERS] = {"first", "middle", "last", "thirds", "all", "rise"};
 
 const char *trial_inputs_name(enum trial_inputs inputs) { return inputs < TRIAL_INPUTS ? inputs_names[inputs] : NULL; }
 
@@ -63,11 +66,11 @@ static bool read_integer(const char *text, int64_t lowest, int64_t highest, int6
     return end != text && *end == '\0' && *value >= lowest && *value <= highest;
 }
 
-static bool read_inputs(const char *name, enum trial_inputs *inputs)
+static bool read_name(const char *name, const char *const *names, int count, int *number)
 {
-    for (int i = 0; i < TRIAL_INPUTS; i++) {
-        if (strcmp(name, inputs_names[i]) == 0) {
-            *inputs = (enum trial_inputs)i;
+    for (int i = 0; i < count; i++) {
+        if (strcmp(name, names[i]) == 0) {
+            *number = i;
             return true;
         }
     }
@@ -78,8 +81,10 @@ struct own_words {
     bool has_call;
     int64_t batch, seq_q, seq_kv;
     int64_t seed, shift, repeats, mask_columns, bias_columns, mask_blocks, chunk;
-    double slice;
-    enum trial_inputs inputs;
+    double slice, level, sink, value;
+    bool has_sink, has_totals;
+    int64_t total_q, total_kv;
+    int inputs, winner;
     char layout[24], override[96];
 };
 
@@ -92,12 +97,23 @@ static bool read_call(const char *value, struct own_words *own)
     return own->has_call;
 }
 
-static bool read_real(const char *text, double *value)
+static bool read_totals(const char *value, struct own_words *own)
+{
+    own->has_totals = number_read(&value, &own->total_q) && *value++ == ',' && number_read(&value, &own->total_kv) &&
+                      *value == '\0' && own->total_q >= 0 && own->total_kv >= 0;
+    return own->has_totals;
+}
+
+/* As fp32 holds it: inf and nan are numbers, one that becomes infinite by that is none. */
+static bool read_float(const char *text, double *value)
 {
     char *end;
     *value = strtod(text, &end);
-    return end != text && *end == '\0' && *value >= 0.0;
+    return end != text && *end == '\0' && (isinf(*value) || isnan(*value) || fabs(*value) <= (double)FLT_MAX);
 }
+static bool read_finite(const char *text, double *value) { return read_float(text, value) && isfinite(*value); }
+
+static bool read_real(const char *text, double *value) { return read_finite(text, value) && *value >= 0.0; }
 
 /* The same for words that are plain numbers. */
 static bool take_number(const char *word, struct own_words *own, const char **why)
@@ -133,7 +149,21 @@ static bool take_own(const char *word, struct own_words *own, const char **why)
     if ((value = value_of(word, "call")) != NULL)
         *why = read_call(value, own) ? NULL : "expected call=BATCH,SEQ_Q,SEQ_KV";
     else if ((value = value_of(word, "inputs")) != NULL)
-        *why = read_inputs(value, &own->inputs) ? NULL : "expected rising, steep, equal, ones, nan-rows, large or outliers";
+        *why = read_name(value, inputs_names, TRIAL_INPUTS, &own->inputs)
+                   ? NULL
+                   : "expected rising, steep, equal, ones, nan-rows, large or outliers";
+    else if ((value = value_of(word, "winner")) != NULL)
+        *why = read_name(value, winner_names, TRIAL_WINNERS, &own->winner)
+                   ? NULL
+                   : "expected first, middle, last, thirds, all or rise";
+    else if ((value = value_of(word, "level")) != NULL)
+        *why = read_finite(value, &own->level) ? NULL : "expected level=NUMBER, the size of products of queries and keys";
+    else if ((value = value_of(word, "sink")) != NULL)
+        *why = (own->has_sink = read_float(value, &own->sink)) ? NULL : "expected sink=NUMBER, nan and inf included";
+    else if ((value = value_of(word, "value")) != NULL)
+        *why = read_finite(value, &own->value) ? NULL : "expected value=NUMBER, the size of V";
+    else if ((value = value_of(word, "totals")) != NULL)
+        *why = read_totals(value, own) ? NULL : "expected totals=QUERIES,KEYS, rows of packed tensors";
     else if ((value = value_of(word, "layout")) != NULL)
         *why = read_text(value, own->layout, sizeof own->layout) ? NULL : "there is no layout of that name";
     else if ((value = value_of(word, "override")) != NULL)
@@ -178,6 +208,14 @@ clattn_status trial_parse(const char *text, struct trial *trial, clattn_error *e
         status = clattn_problem_parse(shape, &problem, error);
     if (status != CLATTN_SUCCESS)
         return status;
+    if (own.has_sink && !problem.sinks)
+        return refuse(error, "sink", "the shape has no \"sinks\"");
+    if (own.has_totals && !problem.packed.starts)
+        return refuse(error, "totals", "the shape is not \"packed\"");
+    if (own.has_totals) {
+        problem.packed.total_q = own.total_q;
+        problem.packed.total_kv = own.total_kv;
+    }
     if (own.layout[0] && !layout_apply(own.layout, &problem))
         return refuse(error, own.layout, "there is no layout of that name");
     trial_init(trial, &problem);
@@ -197,7 +235,13 @@ clattn_status trial_parse(const char *text, struct trial *trial, clattn_error *e
     trial->seed = (uint64_t)own.seed;
     trial->shift = (int)own.shift;
     trial->repeats = (int)own.repeats;
-    trial->inputs = own.inputs;
+    trial->inputs = (enum trial_inputs)own.inputs;
+    trial->level = own.level;
+    trial->winner = (enum trial_winner)own.winner;
+    trial->has_sink = own.has_sink;
+    trial->sink = (float)own.sink;
+    trial->value = (float)own.value;
+    trial->has_totals = own.has_totals;
     memcpy(trial->layout, own.layout, sizeof trial->layout);
     memcpy(trial->override, own.override, sizeof trial->override);
     return CLATTN_SUCCESS;
@@ -232,6 +276,14 @@ void trial_print(const struct trial *t, char *text, size_t size)
         add(text, size, " slice=%g", t->slice);
     if (t->inputs != TRIAL_RISING)
         add(text, size, " inputs=%s", inputs_names[t->inputs]);
+    if (t->level != 0.0)
+        add(text, size, " level=%.9g winner=%s", t->level, winner_names[t->winner]);
+    if (t->has_sink)
+        add(text, size, " sink=%.9g", (double)t->sink);
+    if (t->value != 0.0f)
+        add(text, size, " value=%.9g", (double)t->value);
+    if (t->has_totals)
+        add(text, size, " totals=%" PRId64 ",%" PRId64, t->problem.packed.total_q, t->problem.packed.total_kv);
     if (t->shift >= 0)
         add(text, size, " shift=%d", t->shift);
     if (t->repeats > 1)

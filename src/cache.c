@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cache.h"
 
-#include "os/os.h"
+#include "environment.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -81,9 +81,9 @@ static bool is_safe(const char *path, const struct logger *logger)
 void cla_cache_open(struct cache *cache, const clattn_context_options *options, cl_device_id device,
                     const struct logger *logger)
 {
-    const char *word = cla_environment("CLATTN_CACHE");
-    bool on = !(word && strcmp(word, "off") == 0) && identify(cache, device);
-    if (on && cla_environment_path("CLATTN_CACHE_DIR", &cache->folder)) {
+    const bool ignored = options->ignore_environment;
+    bool on = !cla_variable_is(ignored, VARIABLE_CACHE, "off") && identify(cache, device);
+    if (on && cla_variable_path(ignored, VARIABLE_CACHE_DIR, &cache->folder)) {
         on = !cache->folder.failed;
     } else if (on && options->cache_off) {
         on = false;

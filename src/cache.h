@@ -15,8 +15,8 @@ struct cache {
     struct text identity; /* key parts of the library, the device and its driver */
 };
 
-/* The options' cache, or the one that the environment names in its place, for what is built for this device. A folder that
- * another user may write to is not used, and the log says so. */
+/* The options' cache, or the one that the environment names in its place unless the options have it ignored, for what is built
+ * for this device. A folder that another user may write to is not used, and the log says so. */
 void cla_cache_open(struct cache *cache, const clattn_context_options *options, cl_device_id device,
                     const struct logger *logger);
 void cla_cache_close(struct cache *cache);

@@ -2,6 +2,7 @@
 #define CLATTN_EXPERIMENTAL
 #include "context.h"
 
+#include "device.h"
 #include "probe.h"
 
 #include <stdlib.h>
@@ -9,10 +10,14 @@
 
 void clattn_context_options_init_sized(clattn_context_options *options, size_t size)
 {
-    if (options) {
-        memset(options, 0, size);
-        options->struct_size = size;
-    }
+    clattn_context_options fresh;
+    if (!options)
+        return;
+    memset(&fresh, 0, sizeof fresh);
+    fresh.allow_process_changes = true;
+    memset(options, 0, size);
+    memcpy(options, &fresh, size < sizeof fresh ? size : sizeof fresh);
+    options->struct_size = size;
 }
 
 /* The caller's options, which may be older and shorter than ours. */
@@ -55,7 +60,7 @@ static clattn_status open_device(cl_device_id device, const char *selector, clat
 {
     cl_int code = CL_SUCCESS;
     if (!device)
-        TRY(clattn_device_find(selector, &device, error));
+        TRY(cla_device_find(context->ignores_environment, selector, &device, error));
     context->device = device;
     context->cl = clCreateContext(NULL, 1, &device, NULL, NULL, &code);
     if (code != CL_SUCCESS) {
@@ -87,8 +92,11 @@ clattn_status clattn_context_create(cl_context cl, cl_device_id device, const cl
     /* Contexts that begin at one tick of a coarse clock have other addresses: their numbers lie far apart. */
     context->calls = cla_clock() + (uint64_t)(uintptr_t)context * 0x9E3779B97F4A7C15u;
     context->logger = (struct logger){options.log, options.log_user};
+    context->ignores_environment = options.ignore_environment;
     TRY_GOTO(cl ? adopt(cl, device, context, error) : open_device(device, options.device, context, error));
-    TRY_GOTO(cla_probe(context->device, options.overrides, &context->facts, error));
+    TRY_GOTO(cla_probe(context->device, options.overrides, options.ignore_environment, &context->facts, error));
+    if (!options.allow_process_changes || cla_variable_is(options.ignore_environment, VARIABLE_PROCESS_CHANGES, "off"))
+        context->facts.x86_amx = false; /* the one feature that needs such a change */
     if (context->facts.svm)
         context->set_svm = (cla_set_svm_fn)cla_opencl_function("clSetKernelArgSVMPointer");
     cla_cache_open(&context->cache, &options, context->device, &context->logger);
@@ -136,7 +144,7 @@ clattn_status clattn_device_facts(cl_device_id device, const char *overrides, ch
     cla_clear(error);
     if (!device)
         return cla_fail(error, CLATTN_INVALID_ARGUMENT, "device", "device is NULL");
-    TRY(cla_probe(device, overrides, &facts, error));
+    TRY(cla_probe(device, overrides, false, &facts, error));
     cla_facts_print(&facts, &out);
     const clattn_status status = cla_text_out(&out, text, size, needed);
     cla_text_free(&out);

@@ -5,6 +5,7 @@
 
 #include "cache.h"
 #include "engine.h"
+#include "environment.h"
 #include "facts.h"
 #include "log.h"
 #include "os/os.h"
@@ -22,6 +23,7 @@ struct clattn_context {
     struct facts facts;
     struct logger logger; /* never called with the lock held */
     struct cache cache;
+    bool ignores_environment;
     cla_set_svm_fn set_svm;  /* NULL: no shared virtual memory here */
     struct cla_lock lock;    /* guards what follows */
     struct cla_signal built; /* a program is ready or has failed */
@@ -53,7 +55,7 @@ void cla_programs_free(clattn_context *context);
  * counts. */
 int64_t cla_call_number(clattn_context *context);
 
-/* Options that this device needs for its own reasons, and CLATTN_BUILD_OPTIONS from the environment. */
-void cla_program_options(const struct facts *facts, struct text *out);
+/* Options that this device needs for its own reasons, then `more` (CLATTN_BUILD_OPTIONS), which may be NULL. */
+void cla_program_options(const struct facts *facts, const char *more, struct text *out);
 
 #endif

@@ -32,8 +32,9 @@ clattn_status clattn_plan_create(clattn_context *context, const clattn_problem *
         return cla_fail(error, CLATTN_INVALID_ARGUMENT, context ? "plan" : "context", "%s is NULL",
                         context ? "plan" : "context");
     TRY(cla_check_alive(context, error));
-    TRY(cla_plan_options_take(given, &options, error));
-    TRY(cla_plan_make(context, problem, &options, cla_selfcheck, out, error));
+    TRY(cla_plan_options_take(given, context->ignores_environment, &options, error));
+    TRY(cla_plan_options_blame(cla_plan_make(context, problem, &options, cla_selfcheck, out, error),
+                               context->ignores_environment, error));
     const clattn_status status = prepare_slices(*out, options.max_launch_ms, error);
     if (status != CLATTN_SUCCESS) {
         clattn_plan_destroy(*out);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "device.h"
 
-#include "os/os.h"
+#include "environment.h"
 #include "text.h"
 
 #include <ctype.h>
@@ -231,14 +231,10 @@ clattn_status clattn_devices(clattn_device_visitor visit, void *user, clattn_err
     return CLATTN_SUCCESS;
 }
 
-clattn_status clattn_device_find(const char *selector, cl_device_id *device, clattn_error *error)
+/* `variable`: the one that the selector comes from, or NULL. */
+static clattn_status find(const char *selector, const char *variable, cl_device_id *device, clattn_error *error)
 {
     struct device_list list;
-    cla_clear(error);
-    if (!device)
-        return cla_fail(error, CLATTN_INVALID_ARGUMENT, "device", "device is NULL");
-    if (!selector || !*selector)
-        selector = cla_environment("CLATTN_DEVICE");
     TRY(list_devices(&list, error));
     const struct device_entry *found = cla_device_match(list.entries, list.count, selector);
     clattn_status status = CLATTN_SUCCESS;
@@ -249,10 +245,26 @@ clattn_status clattn_device_find(const char *selector, cl_device_id *device, cla
         for (size_t i = 0; i < list.count; i++)
             cla_text_add(&there, "\n  %d:%d  %s: %s", list.entries[i].platform_index, list.entries[i].device_index,
                          list.entries[i].platform_name, list.entries[i].device_name);
-        status = cla_fail(error, CLATTN_NO_DEVICE, "device", "no device matches \"%s\"; there are:%s",
-                          selector ? selector : "default", there.data ? there.data : "");
+        status = cla_fail(error, CLATTN_NO_DEVICE, variable ? variable : "device", "%s%sno device matches \"%s\"; there are:%s",
+                          variable ? variable : "", variable ? " in the environment: " : "", selector ? selector : "default",
+                          there.data ? there.data : "");
         cla_text_free(&there);
     }
     free(list.entries);
     return status;
+}
+
+clattn_status cla_device_find(bool ignore_environment, const char *selector, cl_device_id *device, clattn_error *error)
+{
+    const bool named = selector && *selector;
+    const char *other = named ? NULL : cla_variable(ignore_environment, VARIABLE_DEVICE);
+    return other ? find(other, cla_variable_name(VARIABLE_DEVICE), device, error) : find(selector, NULL, device, error);
+}
+
+clattn_status clattn_device_find(const char *selector, cl_device_id *device, clattn_error *error)
+{
+    cla_clear(error);
+    if (!device)
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, "device", "device is NULL");
+    return cla_device_find(false, selector, device, error);
 }

@@ -18,4 +18,7 @@ struct device_entry {
  */
 const struct device_entry *cla_device_match(const struct device_entry *list, size_t count, const char *selector);
 
+/* clattn_device_find; without a selector, CLATTN_DEVICE counts unless the environment is ignored. */
+clattn_status cla_device_find(bool ignore_environment, const char *selector, cl_device_id *device, clattn_error *error);
+
 #endif

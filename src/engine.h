@@ -63,7 +63,8 @@ struct engine {
 
     /* Does it serve this problem on this device? If not, `why` says so in a few words. The problem is valid. */
     bool (*serves)(const struct facts *facts, const clattn_problem *problem, char *why, size_t why_size);
-    /* Asks the operating system for what the engine's instructions need of it; NULL: nothing. Called once it is to serve. */
+    /* Asks the operating system for what the engine's instructions need of it; NULL: nothing. Called once it is to serve. What
+     * changes the process is asked only where the context's options allow it: the facts say so. */
     bool (*permit)(char *why, size_t why_size);
     /* Tiles that fit the device's limits, best first; at least one where it serves. Engines run at block_m != block_n,
      * which shows swapped axes, unless a vendor's instructions are best at square tiles. */

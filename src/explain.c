@@ -20,14 +20,14 @@ static void list(const struct candidates *candidates, const char *label, struct 
 }
 
 /* What a plan would choose from; `out` may be NULL. */
-static clattn_status choose_only(const struct facts *facts, const clattn_problem *problem, const clattn_plan_options *given,
-                                 struct text *out, clattn_error *error)
+static clattn_status choose_only(const struct facts *facts, bool ignore_environment, const clattn_problem *problem,
+                                 const clattn_plan_options *given, struct text *out, clattn_error *error)
 {
     clattn_plan_options options;
     clattn_problem checked;
     clattn_status status;
     struct candidates *candidates = NULL;
-    TRY(cla_plan_options_take(given, &options, error));
+    TRY(cla_plan_options_take(given, ignore_environment, &options, error));
     TRY(cla_problem_take(problem, &checked, error));
     candidates = calloc(1, sizeof *candidates);
     if (!candidates)
@@ -42,7 +42,7 @@ static clattn_status choose_only(const struct facts *facts, const clattn_problem
 done:
     cla_text_free(&candidates->declined);
     free(candidates);
-    return status;
+    return cla_plan_options_blame(status, ignore_environment, error);
 }
 
 clattn_status clattn_supported(clattn_context *context, const clattn_problem *problem, const clattn_plan_options *options,
@@ -51,7 +51,7 @@ clattn_status clattn_supported(clattn_context *context, const clattn_problem *pr
     cla_clear(error);
     if (!context)
         return cla_fail(error, CLATTN_INVALID_ARGUMENT, "context", "context is NULL");
-    return choose_only(&context->facts, problem, options, NULL, error);
+    return choose_only(&context->facts, context->ignores_environment, problem, options, NULL, error);
 }
 
 clattn_status clattn_explain(const char *facts_text, const clattn_problem *problem, const clattn_plan_options *options,
@@ -63,7 +63,7 @@ clattn_status clattn_explain(const char *facts_text, const clattn_problem *probl
     if (!facts_text)
         return cla_fail(error, CLATTN_INVALID_ARGUMENT, "facts", "facts is NULL");
     TRY(cla_facts_parse(facts_text, &facts, error));
-    clattn_status status = choose_only(&facts, problem, options, &out, error);
+    clattn_status status = choose_only(&facts, false, problem, options, &out, error);
     if (status == CLATTN_SUCCESS)
         status = cla_text_out(&out, text, size, needed);
     cla_text_free(&out);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernel_text.h"
 
-#include "os/os.h"
 #include "problem.h"
 #include "quirks.h"
 
@@ -48,7 +47,7 @@ void cla_kernel_defines(const struct facts *facts, const clattn_problem *problem
 }
 
 clattn_status cla_kernel_source(const struct facts *facts, const clattn_problem *problem, const struct config *config,
-                                struct source *source, clattn_error *error)
+                                const char *folder, struct source *source, clattn_error *error)
 {
     /* The engine stands between the rows and keys that it works on and the loop that drives it. An engine with its own kernels
      * has no loop file. */
@@ -58,7 +57,7 @@ clattn_status cla_kernel_source(const struct facts *facts, const clattn_problem 
     cla_kernel_defines(facts, problem, config, &defines);
     clattn_status status =
         defines.failed ? cla_fail(error, CLATTN_OUT_OF_HOST_MEMORY, "", "out of host memory while composing kernel text")
-                       : cla_source_compose(source, defines.data, files, count, cla_environment("CLATTN_SOURCE_DIR"), error);
+                       : cla_source_compose(source, defines.data, files, count, folder, error);
     cla_text_free(&defines);
     snprintf(source->kernel, sizeof source->kernel,
              "%s (block_m %d, block_n %d, work_group %d, head_dim %" PRId64 "/%" PRId64 ")", config->engine->name,

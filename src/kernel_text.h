@@ -10,8 +10,8 @@
 void cla_kernel_defines(const struct facts *facts, const clattn_problem *problem, const struct config *config,
                         struct text *out);
 
-/* Errors: as cla_source_compose. */
+/* `folder` and errors: as cla_source_compose. */
 clattn_status cla_kernel_source(const struct facts *facts, const clattn_problem *problem, const struct config *config,
-                                struct source *source, clattn_error *error);
+                                const char *folder, struct source *source, clattn_error *error);
 
 #endif

@@ -112,11 +112,12 @@ static clattn_status get_kernel(clattn_context *context, const clattn_merge *m, 
     cla_text_add(&defines,
                  "#define K_TYPE %d\n#define O_TYPE %d\n#define Q_TYPE %d\n#define SCORE_OPTIONS 0\n#define V_TYPE 1\n",
                  (int)m->b.o_layout.type, (int)m->out.o_layout.type, (int)m->a.o_layout.type);
-    cla_program_options(&context->facts, &options);
+    cla_program_options(&context->facts, cla_variable(context->ignores_environment, VARIABLE_BUILD_OPTIONS), &options);
     clattn_status status =
         defines.failed || options.failed
             ? cla_fail(error, CLATTN_OUT_OF_HOST_MEMORY, "", "out of host memory while composing kernel text")
-            : cla_source_compose(&source, defines.data, files, 3, cla_environment("CLATTN_SOURCE_DIR"), error);
+            : cla_source_compose(&source, defines.data, files, 3,
+                                 cla_variable(context->ignores_environment, VARIABLE_SOURCE_DIR), error);
     if (status == CLATTN_SUCCESS)
         status = cla_program_get(context, &source, options.data, NULL, &program, error);
     if (status == CLATTN_SUCCESS) {

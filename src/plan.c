@@ -92,7 +92,8 @@ static clattn_status try_candidate(clattn_plan *plan, const struct config *confi
     }
     plan->config = *config;
     cla_source_free(&plan->source);
-    TRY(cla_kernel_source(&plan->context->facts, &plan->problem, config, &plan->source, error));
+    TRY(cla_kernel_source(&plan->context->facts, &plan->problem, config,
+                          cla_variable(plan->context->ignores_environment, VARIABLE_SOURCE_DIR), &plan->source, error));
     const clattn_status status =
         cla_program_get(plan->context, &plan->source, plan->options.data, config->engine->ptx_target, &program, error);
     if (status == CLATTN_BUILD_FAILED) {
@@ -205,7 +206,7 @@ static clattn_status allocate(clattn_context *context, cla_judge_fn judge, clatt
     }
     plan->context = context;
     plan->judge = judge;
-    cla_program_options(&context->facts, &plan->options);
+    cla_program_options(&context->facts, cla_variable(context->ignores_environment, VARIABLE_BUILD_OPTIONS), &plan->options);
     *out = plan;
     return plan->options.failed ? no_memory(error) : CLATTN_SUCCESS;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "probe.h"
+#include "environment.h"
 
 #include "os/os.h"
 
@@ -119,7 +120,17 @@ static void read_limits(cl_device_id device, struct facts *facts)
     facts->max_work_item_0 = facts->max_work_item_0 ? facts->max_work_item_0 : facts->max_work_group;
 }
 
-clattn_status cla_probe(cl_device_id device, const char *overrides, struct facts *facts, clattn_error *error)
+static clattn_status override_from_environment(struct facts *facts, bool ignored, clattn_error *error)
+{
+    clattn_error cause;
+    clattn_error_init(&cause);
+    return cla_facts_override(facts, cla_variable(ignored, VARIABLE_DEVICE_OVERRIDE), &cause) == CLATTN_SUCCESS
+               ? CLATTN_SUCCESS
+               : cla_fail_variable(error, VARIABLE_DEVICE_OVERRIDE, &cause);
+}
+
+clattn_status cla_probe(cl_device_id device, const char *overrides, bool ignore_environment, struct facts *facts,
+                        clattn_error *error)
 {
     memset(facts, 0, sizeof *facts);
     read_platform(device, facts);
@@ -138,5 +149,5 @@ clattn_status cla_probe(cl_device_id device, const char *overrides, struct facts
     facts->x86_bf16 = facts->host_cpu && (cla_processor_features() & CLA_AVX512_BF16) != 0;
     facts->x86_amx = facts->host_cpu && (cla_processor_features() & CLA_AMX_BF16) != 0;
     TRY(cla_facts_override(facts, overrides, error));
-    return cla_facts_override(facts, cla_environment("CLATTN_DEVICE_OVERRIDE"), error);
+    return override_from_environment(facts, ignore_environment, error);
 }

@@ -6,7 +6,9 @@
 
 #include "facts.h"
 
-/* Then applies `overrides` and CLATTN_DEVICE_OVERRIDE, in this order. Errors: INVALID_ARGUMENT (malformed override). */
-clattn_status cla_probe(cl_device_id device, const char *overrides, struct facts *facts, clattn_error *error);
+/* Then applies `overrides` and, unless the environment is ignored, CLATTN_DEVICE_OVERRIDE. Errors: INVALID_ARGUMENT (malformed
+ * override). */
+clattn_status cla_probe(cl_device_id device, const char *overrides, bool ignore_environment, struct facts *facts,
+                        clattn_error *error);
 
 #endif

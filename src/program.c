@@ -21,9 +21,8 @@ struct program {
     struct cache_key cache_key;
 };
 
-void cla_program_options(const struct facts *facts, struct text *out)
+void cla_program_options(const struct facts *facts, const char *more, struct text *out)
 {
-    const char *more = cla_environment("CLATTN_BUILD_OPTIONS");
     cla_text_append(out, "", 0);
     if (cla_has_quirk(facts, QUIRK_WRONG_VECTORS))
         cla_text_add(out, "-cl-opt-disable");
@@ -48,10 +47,12 @@ static void read_log(clattn_context *context, cl_program program, struct text *l
 static clattn_status fail_build(clattn_context *context, cl_int code, const char *kernel, const char *options, const char *log,
                                 clattn_error *error)
 {
+    const char *more = cla_variable(context->ignores_environment, VARIABLE_BUILD_OPTIONS);
     struct text text = {0};
-    cla_text_add(&text, "clBuildProgram: %s (%d)\ndevice: %s\ndriver: %s, %s\nkernel: %s\noptions: %s\nlog:\n%s",
+    cla_text_add(&text, "clBuildProgram: %s (%d)\ndevice: %s\ndriver: %s, %s\nkernel: %s\noptions: %s%s\nlog:\n%s",
                  cla_cl_name(code), (int)code, context->facts.device_name, context->facts.driver_version,
-                 context->facts.platform_version, kernel, *options ? options : "(none)", *log ? log : "(empty)");
+                 context->facts.platform_version, kernel, *options ? options : "(none)",
+                 more ? " (CLATTN_BUILD_OPTIONS in the environment included)" : "", *log ? log : "(empty)");
     cla_fail(error, CLATTN_BUILD_FAILED, "", "%s", text.data ? text.data : "clBuildProgram failed");
     cla_set_cl_code(error, code);
     cla_log(&context->logger, CLATTN_LOG_ERROR, text.data ? text.data : "clBuildProgram failed");

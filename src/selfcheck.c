@@ -10,12 +10,12 @@
 #include <string.h>
 
 /* Vendor engines; with CLATTN_SELFCHECK=all every engine but `reference`, with "off" none. */
-static bool is_wanted(const struct engine *engine)
+static bool is_wanted(const clattn_context *context, const struct engine *engine)
 {
-    const char *setting = cla_environment("CLATTN_SELFCHECK");
-    if (engine == &cla_engine_reference || (setting && strcmp(setting, "off") == 0))
+    const bool ignored = context->ignores_environment;
+    if (engine == &cla_engine_reference || cla_variable_is(ignored, VARIABLE_SELFCHECK, "off"))
         return false;
-    return engine->vendor || (setting && strcmp(setting, "all") == 0);
+    return engine->vendor || cla_variable_is(ignored, VARIABLE_SELFCHECK, "all");
 }
 
 static clattn_status no_memory(clattn_error *error)
@@ -145,7 +145,7 @@ clattn_status cla_selfcheck(clattn_plan *plan, cl_program program, bool *right, 
     struct cache_key key;
     struct text stored = {0};
     *right = true;
-    if (!is_wanted(plan->config.engine))
+    if (!is_wanted(plan->context, plan->config.engine))
         return CLATTN_SUCCESS;
     if (recall(context, program, why, why_size)) {
         *right = why[0] == '\0';

@@ -55,7 +55,7 @@ static clattn_status load(const char *folder, const char *name, const char *incl
         if (found)
             return CLATTN_SUCCESS;
         return cla_fail(error, CLATTN_INVALID_ARGUMENT, "CLATTN_SOURCE_DIR",
-                        "%s (needed by %s) cannot be read in %s: the variable must name the "
+                        "%s (needed by %s) cannot be read in %s: CLATTN_SOURCE_DIR must name the "
                         "folder that holds cl/",
                         name, includer, folder);
     }

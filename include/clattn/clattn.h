@@ -9,7 +9,8 @@
  * tiles, built kernels) of a problem and enqueues any number of *calls* on it. docs/semantics.md says what every option means.
  *
  * Rules that hold for every function of this header:
- * - It returns a status and never aborts, prints, or keeps state outside the objects it is given.
+ * - It returns a status and never aborts, prints, or keeps state outside the objects it is given, with one exception that an
+ *   application can rule out: clattn_context_options.allow_process_changes.
  * - The last argument, `clattn_error *error`, may be NULL; otherwise it receives the status, the name of the argument or field
  *   that is wrong and a text that says how to mend it. On success it is cleared.
  * - Functions on distinct objects may run at once on any threads. A context and a plan may be used by many threads at once;
@@ -123,7 +124,7 @@ typedef bool (*clattn_device_visitor)(void *user, int platform_index, int device
 /* Calls `visit` once for every device that can be used, in a fixed order. Errors: NO_PLATFORM, NO_DEVICE. */
 CLATTN_API clattn_status clattn_devices(clattn_device_visitor visit, void *user, clattn_error *error);
 
-/* The device that `selector` names (NULL: CLATTN_DEVICE from the environment, then the default above).
+/* The device that `selector` names (NULL or "": CLATTN_DEVICE from the environment, then the default above).
  * Errors: NO_PLATFORM, NO_DEVICE (the message lists what there is). */
 CLATTN_API clattn_status clattn_device_find(const char *selector, cl_device_id *device, clattn_error *error);
 
@@ -172,6 +173,17 @@ typedef struct clattn_context_options {
     clattn_cache_load_fn cache_load;   /* with one of these, a store of the caller's takes the folder's place */
     clattn_cache_store_fn cache_store; /* NULL: nothing is stored */
     void *cache_user;                  /* handed to both */
+    /* No CLATTN_* variable of the environment counts for this context, its plans and calls. Otherwise a variable goes before
+     * what the application says, which helps to find faults without a build; docs/packaging.md lists them all. */
+    bool ignore_environment;
+    /* Engines may ask the operating system for what changes the whole process, for good. That is one thing today: on x86
+     * processors with AMX, Linux lets a process use matrix tiles only on request; afterwards the frame of a signal is 8 KiB
+     * larger, and sigaltstack refuses a stack of 8 KiB (SIGSTKSZ in old headers) with ENOMEM. The request is made when a plan
+     * of bf16 would use the tiles, never earlier, and fails where a thread's signal stack is too small already. _init sets
+     * true: bf16 is several times slower without, sysconf(_SC_SIGSTKSZ) has counted the tiles since glibc 2.34, and other
+     * libraries of this kind ask without a word. An application with small signal stacks of its own sets false. The variable
+     * CLATTN_PROCESS_CHANGES=off says the same from outside. */
+    bool allow_process_changes;
 } clattn_context_options;
 
 /* The defaults. */
@@ -547,6 +559,10 @@ CLATTN_API const char *clattn_engine_name(size_t index);
 
 /* 1 when the engine of that name multiplies weights and V in V's storage type, so that the weights are rounded to it. */
 CLATTN_API int clattn_engine_rounds_weights(const char *engine);
+
+/* The name of environment variable number `index` of those that the library reads, NULL past the last, and its value, NULL
+ * where it is not set. The value lives until the environment changes. */
+CLATTN_API const char *clattn_environment_variable(size_t index, const char **value);
 
 /* Programs built from source so far by this context. */
 CLATTN_API size_t clattn_context_build_count(const clattn_context *context);

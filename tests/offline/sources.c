@@ -93,7 +93,7 @@ static int write_config(const struct facts *facts, const clattn_problem *problem
     clattn_error error;
     char name[64];
     clattn_error_init(&error);
-    if (cla_kernel_source(facts, problem, config, &source, &error) != CLATTN_SUCCESS)
+    if (cla_kernel_source(facts, problem, config, NULL, &source, &error) != CLATTN_SUCCESS)
         return fail(variant->shape, error.message);
     if (!is_new(written, &source)) {
         cla_source_free(&source);
@@ -143,7 +143,7 @@ static int write_variant(const struct facts *facts, const struct variant *varian
 static int write_options(const struct facts *facts, const char *folder)
 {
     struct text options = {0};
-    cla_program_options(facts, &options);
+    cla_program_options(facts, NULL, &options);
     char *path = path_join(folder, "options");
     const bool ok = path && file_write(path, options.data ? options.data : "");
     free(path);

@@ -78,7 +78,7 @@ static void check_text(const struct facts *facts, const char *engine, const char
     if (cla_decide(facts, &problem, &options, &candidates, &error) == CLATTN_SUCCESS) {
         const struct config *config = &candidates.list[0];
         assert_true(config->local_bytes <= facts->local_mem_static);
-        assert_ok(cla_kernel_source(facts, &problem, config, &source, &error), &error);
+        assert_ok(cla_kernel_source(facts, &problem, config, NULL, &source, &error), &error);
         write_text(config, chip, shapes[number].name, source.text.data);
         cla_source_free(&source);
         ++*composed;

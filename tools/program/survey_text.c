@@ -191,13 +191,10 @@ static void print_device(const struct survey *survey, const struct survey_device
 /* What steers choices from outside belongs into a report. */
 static void print_environment(void)
 {
-    static const char *const names[] = {"CLATTN_DEVICE", "CLATTN_DEVICE_OVERRIDE", "CLATTN_ENGINE",
-                                        "CLATTN_AVOID",  "CLATTN_SOURCE_DIR",      "CLATTN_BUILD_OPTIONS"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        const char *value = getenv(names[i]);
-        if (value != NULL && value[0] != '\0')
-            printf("environment    %s=%s\n", names[i], value);
-    }
+    const char *value = NULL, *name;
+    for (size_t i = 0; (name = clattn_environment_variable(i, &value)) != NULL; i++)
+        if (value != NULL)
+            printf("environment    %s=%s\n", name, value);
 }
 
 void survey_print(const struct survey *survey)

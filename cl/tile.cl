@@ -201,6 +201,8 @@ FN long partial_row(const launch_args *a, int batch, int head, int query, int ch
 {
     return (((long)batch * a->heads_q + head) * a->seq_q + query) * a->chunks + chunk;
 }
-/* Where its output and its LSE stand in the workspace. */
+/* Where its output, its largest score and its sum stand in the workspace. */
 FN long partial_output(const launch_args *a, long partial) { return a->workspace + partial * HEAD_DIM_V; }
-FN long partial_lse(const launch_args *a, long partial) { return a->workspace + partial_rows(a) * HEAD_DIM_V + partial; }
+FN long partial_top(const launch_args *a, long partial) { return a->workspace + partial_rows(a) * HEAD_DIM_V + partial; }
+FN long partial_sum(const launch_args *a, long partial) { return partial_top(a, partial) + partial_rows(a); }
+#define PARTIAL_FLOATS (HEAD_DIM_V + 2)

@@ -11,7 +11,7 @@ static size_t partial_bytes(const clattn_problem *p, const struct config *config
     /* One chunk is written even where there is no key. */
     const int64_t chunks = p->seq_kv > 0 ? cla_divide_up(p->seq_kv, config->chunk) : 1;
     const size_t rows = cla_bytes_times(cla_bytes_times(cla_bytes_times(sizeof(float), p->batch), p->heads_q), p->seq_q);
-    const size_t bytes = cla_bytes_times(cla_bytes_times(rows, chunks), p->head_dim_v + 1 + (config->merge_inside ? 2 : 0));
+    const size_t bytes = cla_bytes_times(cla_bytes_times(rows, chunks), p->head_dim_v + 2 + (config->merge_inside ? 2 : 0));
     return cla_bytes_round_up(bytes, 64);
 }
 

@@ -37,7 +37,7 @@ FN __global uint *chunk_flags(const tile *t, const launch_args *a, __global floa
 {
     const long heads = (long)t->batch * (a->heads_q / t->pack) + t->head0 / t->pack;
     const long place = (heads * a->q_blocks + t->row0 / BLOCK_M) * a->chunks;
-    return (__global uint *)(workspace + a->workspace + partial_rows(a) * (HEAD_DIM_V + 1)) + 2 * place;
+    return (__global uint *)(workspace + a->workspace + partial_rows(a) * PARTIAL_FLOATS) + 2 * place;
 }
 
 /* Whether all chunks of the tile are there, asked by all of a group that has written its own. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Adds up the partial results of the chunks of keys (cl/epilogue.cl says where they lie): with M the largest LSE,
+ * Adds up the partial results of the chunks of keys (cl/epilogue.cl says where they lie): with M the largest of the maxima m,
  *
- *        O = sum of 2^(lse - M) * o / sum of 2^(lse - M)        LSE = M + log2(that sum)
+ *        O = sum of 2^(m - M) * o / sum of 2^(m - M) * l        LSE = M + log2(the latter)
  *
- * A partial result that saw nothing (LSE -inf) weighs 0; all such give 0 and -inf, and one result alone comes out bit for bit.
+ * A partial result that saw nothing (l = 0) weighs 0; all such give 0 and -inf, and one result alone comes out bit for bit.
  * The sink joins here, once. A work-item gives MERGE_COLUMNS elements of a row of O: in a kernel of its own one on devices with
  * many work-items, all on CPUs, where that is a loop over vectors.
  */
@@ -30,18 +30,18 @@
 #define UNROLL_TOGETHER
 #endif
 
-/* The largest of the chunks' LSEs and `top`. */
-FN float merge_top(const launch_args *a, __global const float *lse, float top)
+/* The largest of `top` and the chunks' largest scores. */
+FN float merge_top(const launch_args *a, __global const float *tops, float top)
 {
 #ifdef TOP_OF_WARP
     for (int i = (int)get_local_id(0) % MERGE_STEP; i < a->chunks; i += MERGE_STEP) {
-        const float x = LOAD_PARTIAL(lse + i);
+        const float x = LOAD_PARTIAL(tops + i);
         top = x > top ? x : top;
     }
     return TOP_OF_WARP(top);
 #else
     for (int i = 0; i < a->chunks; i++) {
-        const float x = LOAD_PARTIAL(lse + i);
+        const float x = LOAD_PARTIAL(tops + i);
         top = x > top ? x : top;
     }
     return top;
@@ -54,25 +54,23 @@ FN void merge_row(const tile *t, const launch_args *a, const option_data *b, int
 {
     const int head = tile_head(t, row);
     const long first = partial_row(a, t->batch, head, tile_query(t, row), 0);
-    __global const float *lse = workspace + partial_lse(a, first);
+    __global const float *tops = workspace + partial_top(a, first), *sums = workspace + partial_sum(a, first);
     __global const float *out = workspace + partial_output(a, first) + col;
     float o[MERGE_COLUMNS];
-    /* A row past the queries of its sequence has no sink. */
-    float top = a->has_sinks && tile_query(t, row) < t->q_length ? b->sinks[a->sinks + head] : -INFINITY;
-    top = top == -INFINITY ? top : clamp(top * LOG2_E, -LARGEST, LARGEST);
-    const float sink = top;
-    top = merge_top(a, lse, top);
-    const float base = top == -INFINITY ? 0.0f : top;
-    float sum = sink == -INFINITY ? 0.0f : MERGE_EXP2(sink - base), weight_of_keys = 0.0f;
+    const float sink = row_sink(t, a, b, row);
+    const float top = merge_top(a, tops, sink), base = top == -INFINITY ? 0.0f : top;
+    float sum = sink == -INFINITY ? 0.0f : MERGE_EXP2(sink - base);
+    int sees = 0;
     for (int c = 0; c < MERGE_COLUMNS; c++) {
         o[c] = 0.0f;
     }
     for (int first_chunk = 0; first_chunk < a->chunks; first_chunk += MERGE_TOGETHER) {
-        float x[MERGE_TOGETHER], part[MERGE_TOGETHER][MERGE_COLUMNS];
+        float x[MERGE_TOGETHER], l[MERGE_TOGETHER], part[MERGE_TOGETHER][MERGE_COLUMNS];
         UNROLL_TOGETHER
         for (int i = 0; i < MERGE_TOGETHER; i++) {
             const int chunk = min(first_chunk + i, a->chunks - 1);
-            x[i] = LOAD_PARTIAL(lse + chunk);
+            x[i] = LOAD_PARTIAL(tops + chunk);
+            l[i] = LOAD_PARTIAL(sums + chunk);
             for (int c = 0; c < MERGE_COLUMNS; c++) {
                 const int at = MERGE_THERE(col + c * MERGE_STEP) ? c * MERGE_STEP : -col;
                 part[i][c] = LOAD_PARTIAL(out + (long)chunk * HEAD_DIM_V + at);
@@ -80,21 +78,21 @@ FN void merge_row(const tile *t, const launch_args *a, const option_data *b, int
         }
         UNROLL_TOGETHER
         for (int i = 0; i < MERGE_TOGETHER; i++) {
-            const float weight = first_chunk + i < a->chunks ? MERGE_EXP2(x[i] - base) : 0.0f;
-            /* A chunk that saw nothing: what is written for it does not matter. */
-            const int empty = x[i] == -INFINITY || first_chunk + i >= a->chunks;
-            sum += weight;
-            weight_of_keys += weight;
+            /* A chunk that saw nothing: what is written for it does not matter. The sum is NaN, not 0, after a NaN score. */
+            const int empty = l[i] == 0.0f || first_chunk + i >= a->chunks;
+            const float weight = empty ? 0.0f : MERGE_EXP2(x[i] - base);
+            sees |= !empty;
+            sum = MULTIPLY_ADD(weight, empty ? 0.0f : l[i], sum);
             for (int c = 0; c < MERGE_COLUMNS; c++) {
                 o[c] = MULTIPLY_ADD(weight, empty ? 0.0f : part[i][c], o[c]);
             }
         }
     }
-    const float inverse = weight_of_keys == 0.0f ? 0.0f : 1.0f / sum;
+    const float inverse = 1.0f / (sum == 0.0f ? 1.0f : sum);
     const long o_row = tile_row_offset(t, a->o, row);
     for (int c = 0; c < MERGE_COLUMNS; c++) {
         if (MERGE_THERE(col + c * MERGE_STEP)) {
-            STORE_O(weight_of_keys == 0.0f ? 0.0f : o[c] * inverse, o_data, o_row + (col + c * MERGE_STEP) * a->o.dim);
+            STORE_O(sees ? o[c] * inverse : 0.0f, o_data, o_row + (col + c * MERGE_STEP) * a->o.dim);
         }
     }
     if (a->has_lse && col == 0) {

@@ -458,7 +458,7 @@ static void chunks_are_added_up_inside_where_it_pays(void **state)
         assert_int_equal(cla_launch_list(config, &args, launches), cases[i].inside ? 1 : 2);
         assert_int_equal(args.call_number, 0);
         const size_t rows = (size_t)(problem.batch * problem.heads_q) * (size_t)args.chunks;
-        const size_t floats = rows * (size_t)(problem.head_dim_v + (cases[i].inside ? 3 : 1));
+        const size_t floats = rows * (size_t)(problem.head_dim_v + (cases[i].inside ? 4 : 2));
         assert_int_equal(cla_classes_offset(&problem, config), (floats * sizeof(float) + 63) / 64 * 64);
     }
 }

@@ -148,16 +148,14 @@ FN void store_partial(engine *e, const tile *t, const launch_args *a, elem *m, e
             weight[w] = PART_WEIGHT(e, ml[w * PART_SIZE], base);
             sum = MULTIPLY_ADD(ml[w * PART_SIZE + 1], weight[w], sum);
         }
-        /* NaN, not 0, for a row with a NaN score, and the division keeps that. */
-        const float inverse = 1.0f / (sum == 0.0f ? 1.0f : sum);
         UNROLL for (int c = 0; c < DIM_V; c += 32)
         {
             float x = 0.0f;
             UNROLL for (int w = 0; w < KEY_WARPS; w++) { x = MULTIPLY_ADD(o[w * PART_SIZE + c], weight[w], x); }
-            STORE_FLOAT_WHEN(lane + c < HEAD_DIM_V, out + c, sum == 0.0f ? 0.0f : x * inverse);
+            STORE_FLOAT_WHEN(lane + c < HEAD_DIM_V, out + c, x);
         }
-        STORE_FLOAT_WHEN(lane == 0, workspace + partial_lse(a, partial),
-                         sum == 0.0f ? -INFINITY : PART_BASE_TWO(e, top) + log2(sum));
+        STORE_FLOAT_WHEN(lane == 0, workspace + partial_top(a, partial), PART_BASE_TWO(e, top));
+        STORE_FLOAT_WHEN(lane == 0, workspace + partial_sum(a, partial), sum);
     }
 }
 #else

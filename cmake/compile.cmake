@@ -20,7 +20,13 @@ if(CLATTN_FUZZ)
     set(sanitizer_flags -fsanitize=fuzzer-no-link,address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=all)
 endif()
 
+# The version of OpenCL that its headers are asked for: that of the library, or a second argument.
 function(clattn_compile target)
+    set(opencl_version 120)
+    if(ARGC GREATER 1)
+        set(opencl_version ${ARGV1})
+    endif()
+    target_compile_definitions(${target} PRIVATE CL_TARGET_OPENCL_VERSION=${opencl_version})
     set_target_properties(${target} PROPERTIES C_STANDARD 11 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF
                                                C_VISIBILITY_PRESET hidden)
     if(MSVC)

@@ -25,10 +25,7 @@
 #ifndef CLATTN_CLATTN_H
 #define CLATTN_CLATTN_H
 
-#ifndef CL_TARGET_OPENCL_VERSION
-/* The version of OpenCL that is asked of its headers, unless the program has said so. */
-#define CL_TARGET_OPENCL_VERSION 120
-#endif
+/* Any version will do: CL_TARGET_OPENCL_VERSION, where the program defines it, is the program's own choice. */
 #ifdef __APPLE__
 #include <OpenCL/cl.h>
 #else

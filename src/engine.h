@@ -10,6 +10,8 @@
 
 struct engine;
 
+enum { CLA_OWN_NUMBERS = 48 };
+
 /* What was chosen. The names are the field's: a tile is block_m rows by block_n keys. */
 struct config {
     const struct engine *engine;
@@ -25,23 +27,10 @@ struct config {
     bool merge_inside;                          /* there is none: the group that ends a tile's last chunk does it */
     bool scores_only;   /* the scores of a head range, for a plan whose O another engine gives. Set by cla_choose_scores */
     int classify_group; /* of the launch that looks through explicit masks first; 0: there is none */
-    /* The engine's own numbers; what they mean is its affair, what they are called in kernel text too. */
-    int rows_per_item, cols_per_item;
-    bool few_rows;      /* K and V go straight to registers */
-    int depth_chunk;    /* columns of Q and K in local memory at a time */
-    int value_chunk;    /* rows of V in local memory at a time */
-    int64_t spread;     /* bytes of K and V that tiles at work may be spread over, so that long ones come first; 0: one head */
-    int resident;       /* groups that a launch has at most, each taking tiles in turn; 0: a group a tile */
-    int key_warps;      /* warps that share rows and have each its own keys of a block; 1: each has rows of its own */
-    int slots;          /* chunks of K or V in local memory at once: 2 while the next is on its way, 1 to save memory */
-    bool slot_barriers; /* each slot has barriers of its own, so that warps may be apart */
-    int q_places;       /* for Q in local memory: 2 where the next tile's comes while this one is at work */
-    int kv_slots;       /* for blocks of K and of V each */
-    bool hides_by_bits; /* what rows do not see is a word of bits a row, hidden without a branch */
-    int q_resident;     /* 1: Q stays in local memory whole, 0: its chunks come with those of K */
-    int vector_k, vector_v; /* elements a load of K and V may take at once: strides and alignment allow it */
-    bool k_by_rows;         /* K lies in local memory as it does in memory, not column by column */
-    int transposed;         /* bit 0: K's sequence axis is the contiguous one, bit 1: V's */
+    int64_t spread;     /* bytes of K and V over which running tiles may spread, so that long ones come first; 0: one head */
+    int resident;       /* groups that a launch has at most, each taking one tile after another; 0: a group a tile */
+    /* The engine's own numbers, as it keeps them by cla_config_keep. */
+    unsigned char own[CLA_OWN_NUMBERS];
 };
 
 enum { CLA_MAX_CONFIGS = 28, CLA_MAX_LAUNCHES = 4, CLA_MAX_ENGINES = 16 };
@@ -94,6 +83,10 @@ extern const struct engine cla_engine_simt;
 extern const struct engine cla_engine_unfused;
 
 const struct engine *cla_engine_find(const char *name); /* NULL if there is none */
+
+/* An engine's own numbers of a configuration, a struct of its own: only the engine knows what they mean. */
+void cla_config_keep(struct config *config, const void *numbers, size_t size);
+void cla_config_recall(const struct config *config, void *numbers, size_t size);
 
 /* A pass-through for `why`, as in: return cla_decline(why, size, "needs %d bytes", n). Always false. */
 bool cla_decline(char *why, size_t size, const char *format, ...) CLA_PRINTF(3, 4);

@@ -30,6 +30,10 @@ int clattn_engine_rounds_weights(const char *name)
     return engine && engine->rounds_weights;
 }
 
+void cla_config_keep(struct config *config, const void *numbers, size_t size) { memcpy(config->own, numbers, size); }
+
+void cla_config_recall(const struct config *config, void *numbers, size_t size) { memcpy(numbers, config->own, size); }
+
 bool cla_decline(char *why, size_t size, const char *format, ...)
 {
     va_list list;

@@ -10,6 +10,40 @@
 
 enum { BARRIERS_SIZE = 32 }; /* two a slot, of two slots */
 
+/* What only this engine knows of a tile. */
+struct numbers {
+    int rows_per_item, cols_per_item;
+    int depth_chunk;        /* columns of Q and K in local memory at a time */
+    int value_chunk;        /* rows of V in local memory at a time */
+    int slots;              /* chunks of K or V in local memory at once: 2 while the next one is copied, 1 to save memory */
+    int q_resident;         /* 1: Q stays in local memory whole, 0: its chunks come with those of K */
+    int vector_k, vector_v; /* elements a load of K and V may take at once: strides and alignment allow it */
+    int transposed;         /* bit 0: K's sequence axis is the contiguous one, bit 1: V's */
+    bool few_rows;          /* K and V go straight to registers */
+    bool slot_barriers;     /* each slot has barriers of its own, so that warps may be apart */
+    bool k_by_rows;         /* K lies in local memory as it does in memory, not column by column */
+};
+
+/* A tile while it is chosen. */
+struct tile {
+    struct config config;
+    struct numbers own;
+};
+
+static struct tile tile_of(const struct config *config)
+{
+    struct tile tile = {.config = *config};
+    cla_config_recall(config, &tile.own, sizeof tile.own);
+    return tile;
+}
+
+static struct config config_of(const struct tile *tile)
+{
+    struct config config = tile->config;
+    cla_config_keep(&config, &tile->own, sizeof tile->own);
+    return config;
+}
+
 /* How a work-group covers a tile: items_x work-items across, each with `rows` rows and `cols` keys of it. */
 struct shape {
     int work_group, items_x, rows, cols;
@@ -58,9 +92,9 @@ static const struct residence residences[] = {
 static int round_up(int64_t x, int to) { return (int)cla_round_up(x, to); }
 
 /* Output columns that a work-item loads at once: the widest that wastes least of head_dim_v. */
-static int v_vector(const clattn_problem *problem, const struct config *config)
+static int v_vector(const clattn_problem *problem, const struct tile *tile)
 {
-    const int items_x = config->block_n / config->cols_per_item;
+    const int items_x = tile->config.block_n / tile->own.cols_per_item;
     int best = 4;
     for (int vector = 2; vector >= 1; vector /= 2)
         if (round_up(problem->head_dim_v, items_x * vector) < round_up(problem->head_dim_v, items_x * best))
@@ -69,77 +103,77 @@ static int v_vector(const clattn_problem *problem, const struct config *config)
 }
 
 /* Output columns of a work-item. */
-static int o_cols(const clattn_problem *problem, const struct config *config)
+static int o_cols(const clattn_problem *problem, const struct tile *tile)
 {
-    const int items_x = config->block_n / config->cols_per_item;
-    return round_up(problem->head_dim_v, items_x * v_vector(problem, config)) / items_x;
+    const int items_x = tile->config.block_n / tile->own.cols_per_item;
+    return round_up(problem->head_dim_v, items_x * v_vector(problem, tile)) / items_x;
 }
 
 /* Copies that need no registers on the way. */
 static bool copies_by_itself(const struct facts *facts) { return facts->nv_compute >= 80; }
 
 /* Sizes in local memory, in float4, rows padded by one; the twin of the sizes in cl/engines/simt/simt.cl. */
-static int v_size(const clattn_problem *problem, const struct config *config, int rows)
+static int v_size(const clattn_problem *problem, const struct tile *tile, int rows)
 {
-    return rows * (o_cols(problem, config) * (config->block_n / config->cols_per_item) / 4 + 1);
+    return rows * (o_cols(problem, tile) * (tile->config.block_n / tile->own.cols_per_item) / 4 + 1);
 }
 
-static int qk_size(const struct config *config)
+static int qk_size(const struct tile *tile)
 {
-    const int depth = config->depth_chunk, q = config->q_resident ? 0 : depth * (config->block_m / 4 + 1);
-    return q + (config->k_by_rows ? config->block_n * (depth / 4 + 1) : depth * (config->block_n / 4 + 1));
+    const int depth = tile->own.depth_chunk, q = tile->own.q_resident ? 0 : depth * (tile->config.block_m / 4 + 1);
+    return q + (tile->own.k_by_rows ? tile->config.block_n * (depth / 4 + 1) : depth * (tile->config.block_n / 4 + 1));
 }
 
-static size_t local_bytes(const clattn_problem *problem, const struct config *config)
+static size_t local_bytes(const clattn_problem *problem, const struct tile *tile)
 {
-    const int depth = round_up(problem->head_dim_qk, config->depth_chunk);
-    const int q = config->q_resident ? depth * (config->block_m / 4 + 1) : 0;
-    const int p = config->block_n * (config->block_m / 4 + 1);
-    const int v = v_size(problem, config, config->value_chunk);
-    const int slot = qk_size(config) > v ? qk_size(config) : v;
+    const int depth = round_up(problem->head_dim_qk, tile->own.depth_chunk);
+    const int q = tile->own.q_resident ? depth * (tile->config.block_m / 4 + 1) : 0;
+    const int p = tile->config.block_n * (tile->config.block_m / 4 + 1);
+    const int v = v_size(problem, tile, tile->own.value_chunk);
+    const int slot = qk_size(tile) > v ? qk_size(tile) : v;
     /* Two numbers a row where one warp does not hold it, as in PARTS_SIZE. */
-    const int parts = config->block_n / config->cols_per_item > 16 ? config->block_m / 2 : 0;
+    const int parts = tile->config.block_n / tile->own.cols_per_item > 16 ? tile->config.block_m / 2 : 0;
     /* A flag a key, as in SEEN_SIZE. */
-    const int flags = cla_problem_alters_scores(problem) ? config->block_n : 1;
-    return 16 * ((size_t)q + (size_t)p + (size_t)parts + (size_t)config->slots * (size_t)slot) +
-           sizeof(int32_t) * (size_t)flags + (config->slot_barriers ? BARRIERS_SIZE : 0);
+    const int flags = cla_problem_alters_scores(problem) ? tile->config.block_n : 1;
+    return 16 * ((size_t)q + (size_t)p + (size_t)parts + (size_t)tile->own.slots * (size_t)slot) +
+           sizeof(int32_t) * (size_t)flags + (tile->own.slot_barriers ? BARRIERS_SIZE : 0);
 }
 
 /* Whether all that a chunk takes is copies that a barrier can count, and nothing but chunks passes from warp to warp. Stores
  * stand in for copies of fewer than four elements, and where a type is widened. Smaller heads gain nothing, and lose 2% under a
  * diagonal. */
-static bool takes_slot_barriers(const struct facts *facts, const clattn_problem *problem, const struct config *config)
+static bool takes_slot_barriers(const struct facts *facts, const clattn_problem *problem, const struct tile *tile)
 {
     const bool fp32 = problem->q.type == CLATTN_FP32 && problem->k.type == CLATTN_FP32 && problem->v.type == CLATTN_FP32;
-    return copies_by_itself(facts) && config->slots == 2 && fp32 && problem->head_dim_v > 128 &&
+    return copies_by_itself(facts) && tile->own.slots == 2 && fp32 && problem->head_dim_v > 128 &&
            problem->head_dim_qk % 4 == 0 && problem->head_dim_v % 4 == 0 && problem->k.strides.column == 1 &&
-           problem->v.strides.column == 1 && config->block_n / config->cols_per_item <= 16 && config->work_group % 32 == 0 &&
-           !cla_problem_alters_scores(problem);
+           problem->v.strides.column == 1 && tile->config.block_n / tile->own.cols_per_item <= 16 &&
+           tile->config.work_group % 32 == 0 && !cla_problem_alters_scores(problem);
 }
 
-static void reside(const struct facts *facts, const clattn_problem *problem, struct config *config, struct residence residence)
+static void reside(const struct facts *facts, const clattn_problem *problem, struct tile *tile, struct residence residence)
 {
     const int whole = round_up(problem->head_dim_qk, 8);
-    config->q_resident = residence.q_resident;
-    config->slots = residence.slots;
-    config->depth_chunk = residence.depth && residence.depth < whole ? residence.depth : whole;
-    config->value_chunk = config->block_n;
+    tile->own.q_resident = residence.q_resident;
+    tile->own.slots = residence.slots;
+    tile->own.depth_chunk = residence.depth && residence.depth < whole ? residence.depth : whole;
+    tile->own.value_chunk = tile->config.block_n;
     /* Chunks of V about as large as those of K, since both take turns in the same place. */
-    while (config->value_chunk > 4 && v_size(problem, config, config->value_chunk) * 2 > qk_size(config) * 3)
-        config->value_chunk /= 2;
-    config->slot_barriers = takes_slot_barriers(facts, problem, config);
-    config->local_bytes = local_bytes(problem, config);
+    while (tile->own.value_chunk > 4 && v_size(problem, tile, tile->own.value_chunk) * 2 > qk_size(tile) * 3)
+        tile->own.value_chunk /= 2;
+    tile->own.slot_barriers = takes_slot_barriers(facts, problem, tile);
+    tile->config.local_bytes = local_bytes(problem, tile);
 }
 
 /* The first residence within `limit` bytes. */
-static bool find_residence(const struct facts *facts, const clattn_problem *problem, struct config *config, uint64_t limit)
+static bool find_residence(const struct facts *facts, const clattn_problem *problem, struct tile *tile, uint64_t limit)
 {
     for (size_t i = 0; i < sizeof residences / sizeof *residences; i++) {
         /* A second slot pays where copies run beside the products; elsewhere more groups at once do. */
         if (residences[i].slots == 2 && !copies_by_itself(facts))
             continue;
-        reside(facts, problem, config, residences[i]);
-        if (config->local_bytes <= limit)
+        reside(facts, problem, tile, residences[i]);
+        if (tile->config.local_bytes <= limit)
             return true;
     }
     return false;
@@ -168,11 +202,11 @@ static bool k_by_rows(const struct facts *facts, const clattn_problem *problem, 
     return copies_by_itself(facts) && !along_keys(&problem->k) && shape->work_group == 256 && shape->rows * shape->cols == 64;
 }
 
-static void find_vectors(const clattn_problem *problem, struct config *config)
+static void find_vectors(const clattn_problem *problem, struct tile *tile)
 {
-    config->vector_k = is_by_four(problem, &problem->k) ? 4 : 1;
-    config->vector_v = is_by_four(problem, &problem->v) ? 4 : 1;
-    config->transposed = (along_keys(&problem->k) ? 1 : 0) | (along_keys(&problem->v) ? 2 : 0);
+    tile->own.vector_k = is_by_four(problem, &problem->k) ? 4 : 1;
+    tile->own.vector_v = is_by_four(problem, &problem->v) ? 4 : 1;
+    tile->own.transposed = (along_keys(&problem->k) ? 1 : 0) | (along_keys(&problem->v) ? 2 : 0);
 }
 
 /* Rows of one K/V head, which may share a tile. */
@@ -198,41 +232,41 @@ static int few_block_n(const clattn_problem *problem, int work_group)
 }
 
 /* 16 bytes a work-item and step, as in RING_SIZE. */
-static size_t few_ring_bytes(const clattn_problem *problem, const struct config *config)
+static size_t few_ring_bytes(const clattn_problem *problem, const struct tile *tile)
 {
     const int k = few_lanes(problem->head_dim_qk) * (problem->k.type == CLATTN_FP32 ? 2 : 1);
     const int v = few_lanes(problem->head_dim_v) * (problem->v.type == CLATTN_FP32 ? 2 : 1);
-    return 16 * (size_t)config->slots * (size_t)(config->block_n * (k + v));
+    return 16 * (size_t)tile->own.slots * (size_t)(tile->config.block_n * (k + v));
 }
 
-static size_t few_local_bytes(const clattn_problem *problem, const struct config *config)
+static size_t few_local_bytes(const clattn_problem *problem, const struct tile *tile)
 {
     const int k_lanes = few_lanes(problem->head_dim_qk);
-    const int pieces = config->block_m * config->block_n * (k_lanes / 4 | 1) * 4;
-    const int sums = config->work_group * 8 * config->block_m;
-    const int weights = config->block_m * config->block_n, folds = config->block_m * FEW_ITEMS_X;
-    const int floats = (pieces > sums ? pieces : sums) + weights + folds + round_up(config->block_m, 4);
-    return sizeof(float) * (size_t)floats + few_ring_bytes(problem, config);
+    const int pieces = tile->config.block_m * tile->config.block_n * (k_lanes / 4 | 1) * 4;
+    const int sums = tile->config.work_group * 8 * tile->config.block_m;
+    const int weights = tile->config.block_m * tile->config.block_n, folds = tile->config.block_m * FEW_ITEMS_X;
+    const int floats = (pieces > sums ? pieces : sums) + weights + folds + round_up(tile->config.block_m, 4);
+    return sizeof(float) * (size_t)floats + few_ring_bytes(problem, tile);
 }
 
-static struct config few_config(const struct facts *facts, const clattn_problem *problem, int rows)
+static struct tile few_tile(const struct facts *facts, const clattn_problem *problem, int rows)
 {
     const int items_y = rows < 4 ? rows : 4;
-    struct config config = {.engine = &cla_engine_simt,
-                            .spread = INT64_MAX,
-                            .block_m = rows,
-                            .work_group = FEW_ITEMS_X * items_y,
-                            .team = FEW_ITEMS_X * items_y,
-                            .packs_heads = true,
-                            .few_rows = true,
-                            .vector_k = 1,
-                            .vector_v = 1,
-                            .slots = copies_by_itself(facts) ? 2 : 0,
-                            .rows_per_item = rows / items_y};
-    config.block_n = few_block_n(problem, config.work_group);
-    config.cols_per_item = config.block_n / FEW_ITEMS_X;
-    config.local_bytes = few_local_bytes(problem, &config);
-    return config;
+    struct tile tile = {.config = {.engine = &cla_engine_simt,
+                                   .spread = INT64_MAX,
+                                   .block_m = rows,
+                                   .work_group = FEW_ITEMS_X * items_y,
+                                   .team = FEW_ITEMS_X * items_y,
+                                   .packs_heads = true},
+                        .own = {.few_rows = true,
+                                .vector_k = 1,
+                                .vector_v = 1,
+                                .slots = copies_by_itself(facts) ? 2 : 0,
+                                .rows_per_item = rows / items_y}};
+    tile.config.block_n = few_block_n(problem, tile.config.work_group);
+    tile.own.cols_per_item = tile.config.block_n / FEW_ITEMS_X;
+    tile.config.local_bytes = few_local_bytes(problem, &tile);
+    return tile;
 }
 
 /* Rows of a K/V head: 1, 2, 4 or 8 at a time. Not for Intel's GPUs, whose compiler would keep nothing in registers. Returns how
@@ -257,9 +291,9 @@ static size_t few_configs(const struct facts *facts, const clattn_problem *probl
         /* On a CPU this engine is but a witness, and each tile is a program that takes seconds to build. */
         if (facts->device_kind == DEVICE_CPU && rows != 4)
             continue;
-        const struct config config = few_config(facts, problem, rows);
-        if ((uint64_t)config.work_group <= items && config.local_bytes <= facts->local_mem_static)
-            list[count++] = config;
+        const struct tile tile = few_tile(facts, problem, rows);
+        if ((uint64_t)tile.config.work_group <= items && tile.config.local_bytes <= facts->local_mem_static)
+            list[count++] = config_of(&tile);
     }
     return count;
 }
@@ -269,32 +303,32 @@ enum { MAX_ACCUMULATORS = 128 };
 /* Above 0: the compiler does not keep the sums of a work-item in registers beside everything else. Intel's gives all of them up
  * at once, for memory, where a few do not fit, or where options make the loop over columns too long to be unrolled
  * (docs/portability.md); of tiles that it treats so, those with many sums are the worst. */
-static int spills(const struct facts *facts, const clattn_problem *problem, const struct config *config)
+static int spills(const struct facts *facts, const clattn_problem *problem, const struct tile *tile)
 {
-    const int floats = config->rows_per_item * (o_cols(problem, config) + config->cols_per_item);
+    const int floats = tile->own.rows_per_item * (o_cols(problem, tile) + tile->own.cols_per_item);
     /* The numbers of one product: of many columns eight are read at once. */
-    const int cols = o_cols(problem, config), read = config->rows_per_item + (cols % 8 == 0 ? 8 : cols);
+    const int cols = o_cols(problem, tile), read = tile->own.rows_per_item + (cols % 8 == 0 ? 8 : cols);
     if (!cla_facts_is_intel_gpu(facts))
         return floats + read > (facts->nv_compute ? 176 : 112) ? 4 : 0;
-    const bool rolled = cla_problem_alters_scores(problem) && config->cols_per_item > 1;
+    const bool rolled = cla_problem_alters_scores(problem) && tile->own.cols_per_item > 1;
     return floats > 96 ? 6 : rolled || floats > (cla_facts_has_large_registers(facts) ? 34 : 20) ? 4 : 0;
 }
 
 /* Higher is worse; shapes of equal rank keep the order of the table. */
-static int rank(const struct facts *facts, const clattn_problem *problem, const struct config *config)
+static int rank(const struct facts *facts, const clattn_problem *problem, const struct tile *tile)
 {
     /* A lone group waits for itself; one that is small too leaves most of a compute unit idle. */
     const bool alone =
-        config->local_bytes > facts->local_mem_static / 2 && (config->work_group < 256 || !copies_by_itself(facts));
+        tile->config.local_bytes > facts->local_mem_static / 2 && (tile->config.work_group < 256 || !copies_by_itself(facts));
     /* Few rows read all keys for little work; few keys mean many rounds. */
-    const bool small = config->block_m * config->block_n < 1024;
+    const bool small = tile->config.block_m * tile->config.block_n < 1024;
     /* Tall tiles that leave half of the device without one, or half of whose rows are not there. */
-    const int64_t tiles = cla_times(problem->batch * problem->heads_q, cla_divide_up(problem->seq_q, config->block_m));
-    const bool starves = config->block_m > 128 && (uint64_t)tiles * 2 <= facts->compute_units;
-    const bool empty = config->block_m >= 2 * rows_of_group(problem);
-    const bool waits = config->slots == 1 && copies_by_itself(facts);
-    const bool wastes = problem->causal && config->block_m < config->block_n;
-    return spills(facts, problem, config) + (small ? 3 : 0) + (alone || waits || starves || empty ? 2 : 0) + (wastes ? 1 : 0);
+    const int64_t tiles = cla_times(problem->batch * problem->heads_q, cla_divide_up(problem->seq_q, tile->config.block_m));
+    const bool starves = tile->config.block_m > 128 && (uint64_t)tiles * 2 <= facts->compute_units;
+    const bool empty = tile->config.block_m >= 2 * rows_of_group(problem);
+    const bool waits = tile->own.slots == 1 && copies_by_itself(facts);
+    const bool wastes = problem->causal && tile->config.block_m < tile->config.block_n;
+    return spills(facts, problem, tile) + (small ? 3 : 0) + (alone || waits || starves || empty ? 2 : 0) + (wastes ? 1 : 0);
 }
 
 static size_t configs(const struct facts *facts, const clattn_problem *problem, struct config list[CLA_MAX_CONFIGS])
@@ -306,32 +340,31 @@ static size_t configs(const struct facts *facts, const clattn_problem *problem, 
     size_t count = few;
     for (size_t i = 0; i < last && count < CLA_MAX_CONFIGS; i++) {
         const struct shape *const s = i < usual ? &shapes[i] : &narrow_shapes[i - usual];
-        struct config config = {.engine = &cla_engine_simt,
-                                .spread = INT64_MAX,
-                                .block_m = s->work_group / s->items_x * s->rows,
-                                .block_n = s->items_x * s->cols,
-                                .work_group = s->work_group,
-                                .team = s->work_group,
-                                .packs_heads = true,
-                                .rows_per_item = s->rows,
-                                .cols_per_item = s->cols,
-                                .k_by_rows = k_by_rows(facts, problem, s)};
-        if ((uint64_t)s->work_group > items || s->rows * o_cols(problem, &config) > MAX_ACCUMULATORS)
+        struct tile tile = {
+            .config = {.engine = &cla_engine_simt,
+                       .spread = INT64_MAX,
+                       .block_m = s->work_group / s->items_x * s->rows,
+                       .block_n = s->items_x * s->cols,
+                       .work_group = s->work_group,
+                       .team = s->work_group,
+                       .packs_heads = true},
+            .own = {.rows_per_item = s->rows, .cols_per_item = s->cols, .k_by_rows = k_by_rows(facts, problem, s)}};
+        if ((uint64_t)s->work_group > items || s->rows * o_cols(problem, &tile) > MAX_ACCUMULATORS)
             continue;
         /* Where a group alone cannot keep a compute unit busy, two of them at once. */
         const bool half = s->work_group < 256 || !copies_by_itself(facts);
-        if (!(half && find_residence(facts, problem, &config, facts->local_mem_static / 2)) &&
-            !find_residence(facts, problem, &config, facts->local_mem_static))
+        if (!(half && find_residence(facts, problem, &tile, facts->local_mem_static / 2)) &&
+            !find_residence(facts, problem, &tile, facts->local_mem_static))
             continue;
-        find_vectors(problem, &config);
-        const int r = rank(facts, problem, &config);
+        find_vectors(problem, &tile);
+        const int r = rank(facts, problem, &tile);
         size_t at = count++;
         for (; at > few && ranks[at - 1] > r; at--) {
             ranks[at] = ranks[at - 1];
             list[at] = list[at - 1];
         }
         ranks[at] = r;
-        list[at] = config;
+        list[at] = config_of(&tile);
     }
     return count;
 }
@@ -353,22 +386,23 @@ static bool serves(const struct facts *facts, const clattn_problem *problem, cha
 
 static void defines(const struct facts *facts, const clattn_problem *problem, const struct config *config, struct text *out)
 {
-    cla_text_add(out, "#define COLS_PER_ITEM %d\n#define DEPTH_CHUNK %d\n", config->cols_per_item, config->depth_chunk);
-    if (config->few_rows)
-        cla_text_add(out, "#define FEW_ROWS\n#define RING_SLOTS %d\n", config->slots);
+    const struct tile tile = tile_of(config);
+    cla_text_add(out, "#define COLS_PER_ITEM %d\n#define DEPTH_CHUNK %d\n", tile.own.cols_per_item, tile.own.depth_chunk);
+    if (tile.own.few_rows)
+        cla_text_add(out, "#define FEW_ROWS\n#define RING_SLOTS %d\n", tile.own.slots);
     if (facts->device_kind == DEVICE_CPU)
-        cla_text_add(out, "#define stride_LOOPS\n");
-    cla_text_add(out, "#define K_ALONG_KEYS %d\n#define K_BY_FOUR %d\n", config->transposed & 1, config->vector_k == 4);
-    cla_text_add(out, "#define K_BY_ROWS %d\n", config->k_by_rows);
+        cla_text_add(out, "#define KEEP_LOOPS\n");
+    cla_text_add(out, "#define K_ALONG_KEYS %d\n#define K_BY_FOUR %d\n", tile.own.transposed & 1, tile.own.vector_k == 4);
+    cla_text_add(out, "#define K_BY_ROWS %d\n", tile.own.k_by_rows);
     if (cla_facts_is_intel_gpu(facts) && !cla_facts_has_large_registers(facts))
         cla_text_add(out, "#define FEW_REGISTERS\n");
     cla_text_add(out, "#define LOCAL_BYTES %zu\n", config->local_bytes);
     if (facts->nv_compute)
         cla_text_add(out, "#define NVIDIA_PTX %" PRIu64 "\n", facts->nv_compute);
-    cla_text_add(out, "#define Q_RESIDENT %d\n#define ROWS_PER_ITEM %d\n", config->q_resident, config->rows_per_item);
-    cla_text_add(out, "#define SLOTS %d\n#define SLOT_BARRIERS %d\n", config->slots, config->slot_barriers);
-    cla_text_add(out, "#define V_ALONG_KEYS %d\n#define V_BY_FOUR %d\n", config->transposed >> 1, config->vector_v == 4);
-    cla_text_add(out, "#define VALUE_CHUNK %d\n#define V_VECTOR %d\n", config->value_chunk, v_vector(problem, config));
+    cla_text_add(out, "#define Q_RESIDENT %d\n#define ROWS_PER_ITEM %d\n", tile.own.q_resident, tile.own.rows_per_item);
+    cla_text_add(out, "#define SLOTS %d\n#define SLOT_BARRIERS %d\n", tile.own.slots, tile.own.slot_barriers);
+    cla_text_add(out, "#define V_ALONG_KEYS %d\n#define V_BY_FOUR %d\n", tile.own.transposed >> 1, tile.own.vector_v == 4);
+    cla_text_add(out, "#define VALUE_CHUNK %d\n#define V_VECTOR %d\n", tile.own.value_chunk, v_vector(problem, &tile));
 }
 
 const struct engine cla_engine_simt = {

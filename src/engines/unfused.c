@@ -52,12 +52,16 @@ struct tile_choice {
     int work_group, rows, cols, steps_m, steps_n, depth;
 };
 
+/* What only this engine knows of a tile: elements that a work-item multiplies at a time, columns in local memory at a time. */
+struct numbers {
+    int rows, cols, depth;
+};
+
 static struct config make_config(const struct tile_choice *choice, int items_along, int lanes_of_elem)
 {
     struct config config = {.engine = &cla_engine_unfused, .work_group = choice->work_group, .team = choice->work_group};
-    config.rows_per_item = choice->rows;
-    config.cols_per_item = choice->cols * lanes_of_elem;
-    config.depth_chunk = choice->depth;
+    const struct numbers own = {choice->rows, choice->cols * lanes_of_elem, choice->depth};
+    cla_config_keep(&config, &own, sizeof own);
     config.block_m = items_along * choice->rows * choice->steps_m;
     config.block_n = items_along * choice->cols * choice->steps_n * lanes_of_elem;
     if (choice->work_group > 1)
@@ -97,12 +101,14 @@ static int softmax_rows(const struct config *config) { return config->work_group
 static void defines(const struct facts *facts, const clattn_problem *problem, const struct config *config, struct text *out)
 {
     const int along = items(config), lane_count = lanes(facts, config);
+    struct numbers own;
     (void)problem;
+    cla_config_recall(config, &own, sizeof own);
     cla_text_add(out, "#define LANES %d\n#define ITEMS %d\n", lane_count, along);
-    cla_text_add(out, "#define ROWS %d\n#define VECTORS %d\n", config->rows_per_item, config->cols_per_item / lane_count);
-    cla_text_add(out, "#define STEPS_M %d\n", config->block_m / (along * config->rows_per_item));
-    cla_text_add(out, "#define STEPS_N %d\n", config->block_n / (along * config->cols_per_item));
-    cla_text_add(out, "#define DEPTH %d\n", config->depth_chunk);
+    cla_text_add(out, "#define ROWS %d\n#define VECTORS %d\n", own.rows, own.cols / lane_count);
+    cla_text_add(out, "#define STEPS_M %d\n", config->block_m / (along * own.rows));
+    cla_text_add(out, "#define STEPS_N %d\n", config->block_n / (along * own.cols));
+    cla_text_add(out, "#define DEPTH %d\n", own.depth);
     cla_text_add(out, "#define SOFTMAX_ROWS %d\n", softmax_rows(config));
 }
 

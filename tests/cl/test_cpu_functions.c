@@ -2,6 +2,8 @@
  * The cpu engine's own exp2 and tanh against long double, over all that they are asked for. */
 /* ctest: quick */
 #include "attend.h"
+
+#include "engines/cpu/cpu.h"
 #include "choose.h"
 #include "facts.h"
 #include "kernel_text.h"
@@ -48,7 +50,7 @@ static cl_program build_functions(int *lanes)
         return NULL;
     }
     assert_true(cla_engine_cpu.configs(&here, &problem, list) >= 1);
-    *lanes = list[0].block_m / list[0].rows_per_item;
+    *lanes = cla_cpu_lanes(&here);
     cla_kernel_defines(&here, &problem, &list[0], &defines);
     const char *const files[] = {"cl/base.cl", "cl/args.cl", "cl/tile.cl", cla_engine_cpu.file};
     assert_ok(cla_source_compose(&source, defines.data, files, COUNT_OF(files), CLATTN_SOURCE_DIR, &error), &error);

@@ -3,6 +3,7 @@
 
 #include "device_facts.h"
 #include "files.h"
+#include "kernel_text.h"
 
 void device_facts_read(const char *name, struct facts *facts)
 {
@@ -28,4 +29,19 @@ clattn_problem shape_of(const char *text)
         problem.scale = 1.0f;
     }
     return problem;
+}
+
+int define_of(const struct facts *facts, const clattn_problem *problem, const struct config *config, const char *name)
+{
+    struct text defines = {0};
+    char line[80];
+    cla_kernel_defines(facts, problem, config, &defines);
+    snprintf(line, sizeof line, "#define %s ", name);
+    const char *at = defines.data != NULL ? strstr(defines.data, line) : NULL;
+    if (at == NULL) {
+        fail_msg("the kernel source defines no %s", name);
+    }
+    const int number = atoi(at + strlen(line));
+    cla_text_free(&defines);
+    return number;
 }

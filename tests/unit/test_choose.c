@@ -180,9 +180,10 @@ static void intel_gpus_get_tiles_of_few_sums(void **state)
         const clattn_problem problem = shape_of(rows[i].shape);
         assert_ok(cla_choose(&facts, &problem, "simt", NULL, &candidates, &error), &error);
         const struct config *const first = &candidates.list[0];
-        if (first->block_m != rows[i].block_m || first->block_n != rows[i].block_n || first->cols_per_item != rows[i].cols) {
+        if (first->block_m != rows[i].block_m || first->block_n != rows[i].block_n ||
+            define_of(&facts, &problem, first, "COLS_PER_ITEM") != rows[i].cols) {
             fail_msg("%s, \"%s\": %d x %d, %d columns an item", rows[i].device, rows[i].shape, first->block_m, first->block_n,
-                     first->cols_per_item);
+                     define_of(&facts, &problem, first, "COLS_PER_ITEM"));
         }
         cla_text_free(&candidates.declined);
     }

@@ -196,10 +196,12 @@ static void nv_wgmma_takes_other_tiles_for_short_calls(void **state)
         struct config list[CLA_MAX_CONFIGS];
         const clattn_problem problem = shape_of(rows[i].shape);
         assert_true(engine->configs(&facts, &problem, list) >= 1);
-        if (list[0].block_m != rows[i].block_m || list[0].block_n != rows[i].block_n || list[0].kv_slots != rows[i].kv_slots ||
-            list[0].hides_by_bits != rows[i].by_bits) {
-            fail_msg("\"%s\": %d x %d, %d slots, by bits %d", rows[i].shape, list[0].block_m, list[0].block_n, list[0].kv_slots,
-                     list[0].hides_by_bits);
+        const int kv_slots = define_of(&facts, &problem, &list[0], "KV_SLOTS");
+        const int by_bits = define_of(&facts, &problem, &list[0], "HIDES_BY_BITS");
+        if (list[0].block_m != rows[i].block_m || list[0].block_n != rows[i].block_n || kv_slots != rows[i].kv_slots ||
+            by_bits != rows[i].by_bits) {
+            fail_msg("\"%s\": %d x %d, %d slots, by bits %d", rows[i].shape, list[0].block_m, list[0].block_n, kv_slots,
+                     by_bits);
         }
     }
 }
@@ -252,8 +254,9 @@ static void simt_gives_slots_barriers_of_their_own(void **state)
         const clattn_problem problem = shape_of(rows[i].shape);
         device_facts_read(rows[i].facts, &facts);
         assert_true(engine->configs(&facts, &problem, list) >= 1);
-        if (list[0].slot_barriers != rows[i].given) {
-            fail_msg("%s, \"%s\": slot barriers %d", rows[i].facts, rows[i].shape, list[0].slot_barriers);
+        const int given = define_of(&facts, &problem, &list[0], "SLOT_BARRIERS");
+        if (given != rows[i].given) {
+            fail_msg("%s, \"%s\": slot barriers %d", rows[i].facts, rows[i].shape, given);
         }
     }
 }

@@ -47,13 +47,8 @@ int cla_cpu_vectors(const struct facts *facts, const clattn_problem *problem, in
 
 struct config cla_cpu_config(const struct engine *engine, int lanes, int vectors, int block_n)
 {
-    const struct config config = {.engine = engine,
-                                  .block_m = lanes * vectors,
-                                  .block_n = block_n,
-                                  .work_group = 1,
-                                  .team = 1,
-                                  .packs_heads = true,
-                                  .rows_per_item = vectors};
+    const struct config config = {
+        .engine = engine, .block_m = lanes * vectors, .block_n = block_n, .work_group = 1, .team = 1, .packs_heads = true};
     return config;
 }
 
@@ -104,10 +99,9 @@ static bool reads_in_place(const clattn_problem *problem)
 
 /* Keys whose sums are in registers at once: 24 of 32 registers, 12 of 16, and no more rows of K than there are registers to
  * point at them. Columns of V likewise; widened ones come LANES at a time. */
-static int products(const struct config *config)
+static int products(int lanes, int vectors_of_rows)
 {
-    const int lanes = config->block_m / config->rows_per_item;
-    return config->rows_per_item == 4 || (lanes == 8 && config->rows_per_item == 2) ? 6 : 8;
+    return vectors_of_rows == 4 || (lanes == 8 && vectors_of_rows == 2) ? 6 : 8;
 }
 
 bool cla_cpu_has_prefetch(const struct facts *facts) { return cla_facts_is_pocl(facts) || cla_facts_is_intel_runtime(facts); }
@@ -115,13 +109,12 @@ bool cla_cpu_has_prefetch(const struct facts *facts) { return cla_facts_is_pocl(
 static void defines(const struct facts *facts, const clattn_problem *problem, const struct config *config, struct text *out)
 {
     const bool in_place = reads_in_place(problem);
-    const int keys = products(config), lanes = config->block_m / config->rows_per_item;
+    const int lanes = cla_cpu_lanes(facts), vectors_of_rows = config->block_m / lanes, keys = products(lanes, vectors_of_rows);
     cla_text_add(out, "#define COLUMNS %d\n", in_place ? keys : keys == 8 && lanes >= 8 ? 8 : 4);
     if (cla_cpu_has_prefetch(facts))
         cla_text_add(out, "#define HAS_PREFETCH\n");
     cla_text_add(out, "#define KEYS %d\n#define KV_IN_PLACE %d\n", keys, in_place);
-    cla_text_add(out, "#define LANES %d\n#define PAIR_TILES\n#define TRIMS_KEYS\n#define VECTORS %d\n", lanes,
-                 config->rows_per_item);
+    cla_text_add(out, "#define LANES %d\n#define PAIR_TILES\n#define TRIMS_KEYS\n#define VECTORS %d\n", lanes, vectors_of_rows);
 }
 
 const struct engine cla_engine_cpu = {

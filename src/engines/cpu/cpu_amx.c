@@ -16,18 +16,20 @@ static bool permit(char *why, size_t why_size)
     return cla_processor_allow_tiles() || cla_decline(why, why_size, "the system does not let this process use AMX tiles");
 }
 
+enum { LANES = 16 };
+
 static size_t configs(const struct facts *facts, const clattn_problem *problem, struct config list[CLA_MAX_CONFIGS])
 {
     /* Each transposed block of V serves all rows of a tile. */
     const int count = cla_cpu_vectors(facts, problem, 8, 2);
-    list[0] = cla_cpu_config(&cla_engine_cpu_amx, 16, count, 128);
+    list[0] = cla_cpu_config(&cla_engine_cpu_amx, LANES, count, 128);
     return 1;
 }
 
 static void defines(const struct facts *facts, const clattn_problem *problem, const struct config *config, struct text *out)
 {
     (void)facts, (void)problem;
-    cla_text_add(out, "#define PAIR_TILES\n#define TRIMS_KEYS\n#define VECTORS %d\n", config->rows_per_item);
+    cla_text_add(out, "#define PAIR_TILES\n#define TRIMS_KEYS\n#define VECTORS %d\n", config->block_m / LANES);
 }
 
 const struct engine cla_engine_cpu_amx = {

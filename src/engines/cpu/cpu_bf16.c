@@ -19,18 +19,21 @@ static bool serves(const struct facts *facts, const clattn_problem *problem, cha
     return true;
 }
 
+enum { LANES = 16 };
+
 static size_t configs(const struct facts *facts, const clattn_problem *problem, struct config list[CLA_MAX_CONFIGS])
 {
     const int count = cla_cpu_vectors(facts, problem, 4, 1);
-    list[0] = cla_cpu_config(&cla_engine_cpu_bf16, 16, count, 96);
+    list[0] = cla_cpu_config(&cla_engine_cpu_bf16, LANES, count, 96);
     return 1;
 }
 
 static void defines(const struct facts *facts, const clattn_problem *problem, const struct config *config, struct text *out)
 {
+    const int vectors = config->block_m / LANES;
     (void)facts, (void)problem;
-    cla_text_add(out, "#define KEYS %d\n#define PAIR_TILES\n#define TRIMS_KEYS\n#define VECTORS %d\n",
-                 config->rows_per_item == 4 ? 6 : 8, config->rows_per_item);
+    cla_text_add(out, "#define KEYS %d\n#define PAIR_TILES\n#define TRIMS_KEYS\n#define VECTORS %d\n", vectors == 4 ? 6 : 8,
+                 vectors);
 }
 
 const struct engine cla_engine_cpu_bf16 = {

@@ -29,6 +29,7 @@ static bool serves(const struct facts *facts, const clattn_problem *problem, cha
 static size_t configs(const struct facts *facts, const clattn_problem *problem, struct config list[CLA_MAX_CONFIGS])
 {
     const int64_t rows = rows_at_most(problem);
+    (void)facts;
     const struct config config = {.engine = &cla_engine_cpu_decode,
                                   .block_m = rows <= 1   ? 1
                                              : rows <= 4 ? 4
@@ -36,8 +37,7 @@ static size_t configs(const struct facts *facts, const clattn_problem *problem, 
                                   .block_n = 64,
                                   .work_group = 1,
                                   .team = 1,
-                                  .packs_heads = true,
-                                  .cols_per_item = cla_cpu_lanes(facts)};
+                                  .packs_heads = true};
     list[0] = config;
     return 1;
 }
@@ -47,7 +47,7 @@ static void defines(const struct facts *facts, const clattn_problem *problem, co
     (void)problem;
     if (cla_cpu_has_prefetch(facts))
         cla_text_add(out, "#define HAS_PREFETCH\n");
-    cla_text_add(out, "#define LANES %d\n#define TRIMS_KEYS\n#define WIDTH %d\n", config->block_m, config->cols_per_item);
+    cla_text_add(out, "#define LANES %d\n#define TRIMS_KEYS\n#define WIDTH %d\n", config->block_m, cla_cpu_lanes(facts));
 }
 
 const struct engine cla_engine_cpu_decode = {

@@ -78,6 +78,12 @@ static bool suits(const clattn_problem *problem, const struct nv_tile *s)
 /* Two groups on a compute unit hide each other's softmax: what leaves room for one only comes last. */
 static bool is_alone(const struct facts *facts, size_t bytes) { return bytes + 1024 > facts->local_mem_static / 2; }
 
+/* What only these engines know of a tile. */
+struct numbers {
+    int slots;     /* blocks of K and of V in local memory at once */
+    int key_warps; /* warps that share rows and have each its own keys of a block; 1: each has rows of its own */
+};
+
 bool cla_nv_mma_tile(const struct engine *engine, const struct nv_tile *tile, int max_accumulators, const struct facts *facts,
                      const clattn_problem *problem, struct config *config)
 {
@@ -88,9 +94,9 @@ bool cla_nv_mma_tile(const struct engine *engine, const struct nv_tile *tile, in
                               .team = 32 * tile->warps,
                               .local_bytes = local_bytes(problem, tile),
                               .packs_heads = true,
-                              .slots = tile->slots,
-                              .key_warps = tile->key_warps,
                               .spread = SPREAD};
+    const struct numbers own = {tile->slots, tile->key_warps};
+    cla_config_keep(config, &own, sizeof own);
     /* Few queries, as in decoding: the half of a tall tile would be padding. */
     if ((config->block_m > 64 && rows_at_most(problem) <= 64) || (tile->key_warps > 1 && rows_at_most(problem) > FEW_ROWS))
         return false;
@@ -138,10 +144,12 @@ static bool serves(const struct facts *facts, const clattn_problem *problem, cha
 
 void cla_nv_mma_defines(const struct facts *facts, const clattn_problem *problem, const struct config *config, struct text *out)
 {
+    struct numbers own;
     (void)facts;
+    cla_config_recall(config, &own, sizeof own);
     cla_text_add(out, "#define BIAS_TYPE %d\n", problem->bias.present ? (int)problem->bias.type : 0);
-    cla_text_add(out, "#define KEY_WARPS %d\n#define LOCAL_BYTES %zu\n#define SLOTS %d\n", config->key_warps,
-                 config->local_bytes, config->slots);
+    cla_text_add(out, "#define KEY_WARPS %d\n#define LOCAL_BYTES %zu\n#define SLOTS %d\n", own.key_warps, config->local_bytes,
+                 own.slots);
 }
 
 const struct engine cla_engine_nv_mma = {

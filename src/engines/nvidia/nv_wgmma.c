@@ -116,25 +116,31 @@ static bool stages_output(const clattn_problem *problem)
            is_mappable(problem, problem->heads_q, rows, &problem->o);
 }
 
+/* What only this engine knows of a tile. */
+struct numbers {
+    int q_places;       /* for Q in local memory: 2 where that of the next tile is loaded during this one */
+    int kv_slots;       /* for blocks of K and of V each */
+    bool hides_by_bits; /* the masked columns of a row are a word of bits, applied without a branch */
+};
+
 static size_t configs(const struct facts *facts, const clattn_problem *problem, struct config list[CLA_MAX_CONFIGS])
 {
     size_t count = 0;
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes && count < CLA_MAX_CONFIGS; i++) {
         const struct shape *const s = &shapes[i];
         const int q_places = stages_output(problem) && local_bytes(problem, s, 2) <= facts->local_mem_static ? 2 : 1;
-        const struct config config = {.engine = &cla_engine_nv_wgmma,
-                                      .block_m = 64 * s->consumers,
-                                      .block_n = s->block_n,
-                                      .work_group = 128 * (s->consumers + 1),
-                                      .team = 128 * (s->consumers + 1),
-                                      .local_bytes = local_bytes(problem, s, q_places),
-                                      .q_places = q_places,
-                                      .kv_slots = s->slots,
-                                      .hides_by_bits = hides_by_bits(problem, s),
-                                      .spread = SPREAD,
-                                      .resident = facts->compute_units > INT32_MAX ? INT32_MAX
-                                                  : facts->compute_units > 0       ? (int)facts->compute_units
-                                                                                   : 1};
+        const struct numbers own = {q_places, s->slots, hides_by_bits(problem, s)};
+        struct config config = {.engine = &cla_engine_nv_wgmma,
+                                .block_m = 64 * s->consumers,
+                                .block_n = s->block_n,
+                                .work_group = 128 * (s->consumers + 1),
+                                .team = 128 * (s->consumers + 1),
+                                .local_bytes = local_bytes(problem, s, q_places),
+                                .spread = SPREAD,
+                                .resident = facts->compute_units > INT32_MAX ? INT32_MAX
+                                            : facts->compute_units > 0       ? (int)facts->compute_units
+                                                                             : 1};
+        cla_config_keep(&config, &own, sizeof own);
         if (suits(problem, s) && registers(problem, s) <= max_registers(problem, s) &&
             config.local_bytes <= facts->local_mem_static)
             list[count++] = config;
@@ -174,16 +180,18 @@ static bool serves(const struct facts *facts, const clattn_problem *problem, cha
 static void defines(const struct facts *facts, const clattn_problem *problem, const struct config *config, struct text *out)
 {
     const int consumers = config->work_group / 128 - 1;
+    struct numbers own;
     (void)facts;
+    cla_config_recall(config, &own, sizeof own);
     cla_text_add(out, "#define TEAM_INDEX int\n#define BIAS_TYPE %d\n", problem->bias.present ? (int)problem->bias.type : 0);
     cla_text_add(out, "#define CONSUMER_REGISTERS %d\n", shares[consumers].consumer);
     cla_text_add(out, "#define LOADER_REGISTERS %d\n#define LOCAL_BYTES %zu\n", shares[consumers].loader, config->local_bytes);
     cla_text_add(out, "#define O_REGISTERS %d\n#define O_WIDTH %d\n", padded(problem->head_dim_v) / 2,
                  padded(problem->head_dim_v));
     cla_text_add(out, "#define S_REGISTERS %d\n#define MERGED_TURNS %d\n", config->block_n / 2, MERGED_TURNS);
-    cla_text_add(out, "#define Q_PLACES %d\n#define STAGES_O %d\n", config->q_places, config->q_places == 2);
-    cla_text_add(out, "#define KV_SLOTS %d\n", config->kv_slots);
-    cla_text_add(out, "#define HIDES_BY_BITS %d\n", config->hides_by_bits);
+    cla_text_add(out, "#define Q_PLACES %d\n#define STAGES_O %d\n", own.q_places, own.q_places == 2);
+    cla_text_add(out, "#define KV_SLOTS %d\n", own.kv_slots);
+    cla_text_add(out, "#define HIDES_BY_BITS %d\n", own.hides_by_bits);
     /* A warp-group may have blocks of keys that none of its rows sees, where a tile's rows reach over several. */
     cla_text_add(out, "#define SKIPS_BLOCKS %d\n", config->block_n < config->block_m && !cla_problem_alters_scores(problem));
 }

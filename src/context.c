@@ -111,7 +111,6 @@ void clattn_context_destroy(clattn_context *context)
 {
     if (!context)
         return;
-    cla_programs_save(context);
     cla_verdicts_free(context->verdicts);
     cla_programs_free(context);
     cla_cache_close(&context->cache);

@@ -42,12 +42,9 @@ struct clattn_context {
 clattn_status cla_program_get(clattn_context *context, const struct source *source, const char *options, const char *target,
                               cl_program *program, clattn_error *error);
 
-/* Puts a program that was built from source into the cache, once. Called behind the creation of its kernels: some drivers
- * compile only then. Where it takes a driver long to give a binary, that is left to cla_programs_save. */
+/* Puts a program that was built from source into the cache, once. Called after the creation of its kernels: some drivers
+ * compile only then. Where it takes a driver long to give a binary, that is left to clattn_context_save. */
 void cla_program_save(clattn_context *context, cl_program program);
-
-/* What cla_program_save left to the end of the context. */
-void cla_programs_save(const clattn_context *context);
 
 void cla_programs_free(clattn_context *context);
 

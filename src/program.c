@@ -279,8 +279,8 @@ void cla_program_save(clattn_context *context, cl_program program)
     bool now = entry && entry->unsaved;
     if (now) {
         entry->kept = true;
-        /* PoCL compiles all kernels once more for a binary, as long as the first time, and one that is asked for behind the
-         * first launch holds what that launch runs as well. */
+        /* PoCL compiles all kernels once more for a binary, as long as the first time: only when the caller says so. One that
+         * is asked for after the first launch holds what that launch runs as well. */
         now = !cla_has_quirk(&context->facts, QUIRK_COMPILES_AT_LAUNCH);
         entry->unsaved = !now;
         key = entry->cache_key;
@@ -290,11 +290,33 @@ void cla_program_save(clattn_context *context, cl_program program)
         store(context, program, &key);
 }
 
-void cla_programs_save(const clattn_context *context)
+/* The next program that waits to be stored, and its key; with the lock held. */
+static cl_program take_unsaved(clattn_context *context, struct cache_key *key)
 {
-    for (const struct program *entry = context->programs; entry; entry = entry->next)
-        if (entry->unsaved && entry->kept)
-            store(context, entry->cl, &entry->cache_key);
+    for (struct program *entry = context->programs; entry; entry = entry->next) {
+        if (entry->unsaved && entry->kept) {
+            entry->unsaved = false;
+            *key = entry->cache_key;
+            return entry->cl;
+        }
+    }
+    return NULL;
+}
+
+size_t clattn_context_save(clattn_context *context)
+{
+    struct cache_key key;
+    size_t count = 0;
+    while (context) {
+        cla_lock_take(&context->lock);
+        cl_program program = take_unsaved(context, &key);
+        cla_lock_give(&context->lock);
+        if (!program)
+            break;
+        store(context, program, &key);
+        count++;
+    }
+    return count;
 }
 
 void cla_programs_free(clattn_context *context)

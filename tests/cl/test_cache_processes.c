@@ -89,6 +89,7 @@ static void be_a_process(const char *folder)
         pthread_join(threads[i].id, NULL);
         bad = bad || threads[i].bad;
     }
+    clattn_context_save(context);
     clattn_context_destroy(context);
     _exit(bad ? 1 : 0);
 }

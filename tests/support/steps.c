@@ -112,6 +112,7 @@ void steps_run(struct session *s, size_t first, size_t last)
 void session_close(struct session *s)
 {
     clattn_plan_destroy(s->plan);
+    clattn_context_save(s->context);
     clattn_context_destroy(s->context);
     s->plan = NULL;
     s->context = NULL;

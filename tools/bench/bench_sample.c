@@ -60,6 +60,7 @@ void bench_lane_free(struct lane *lane)
     if (lane->workspace != NULL)
         clReleaseMemObject(lane->workspace);
     clattn_plan_destroy(lane->plan);
+    clattn_context_save(lane->context); /* where CLATTN_CACHE_DIR names a folder, the next run starts from it */
     clattn_context_destroy(lane->context);
     free(lane->device.seconds);
     free(lane->host.seconds);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "call.h"
 
+#include "arithmetic.h"
 #include "buffer.h"
 #include "overlap.h"
 #include "problem.h"
@@ -84,9 +85,8 @@ static void add(struct buffer_list *list, const char *field, clattn_buffer *buff
 }
 
 /* Q, K, V, O, and what else the kernels write. Packed tensors have one batch entry and all rows of all sequences. */
-static void add_main_buffers(struct buffer_list *list, const clattn_plan *plan, clattn_call *call)
+static void add_main_buffers(struct buffer_list *list, const clattn_problem *p, clattn_call *call, size_t workspace_bytes)
 {
-    const clattn_problem *p = &plan->problem;
     const bool packed = p->packed.starts != CLATTN_NO_INTEGERS;
     const int64_t batch = packed ? 1 : call->batch;
     const int64_t rows = packed ? p->packed.total_q : call->seq_q, keys = packed ? p->packed.total_kv : call->seq_kv;
@@ -94,7 +94,7 @@ static void add_main_buffers(struct buffer_list *list, const clattn_plan *plan, 
     const int64_t v[] = {batch, p->heads_kv, keys, p->head_dim_v}, o[] = {batch, p->heads_q, rows, p->head_dim_v};
     const int64_t lse[] = {batch, p->heads_q, rows, 1};
     const int64_t scores[] = {call->batch, cla_score_heads(p), call->seq_q, call->seq_kv};
-    const int64_t workspace[] = {1, 1, 1, (int64_t)(plan->workspace / sizeof(float))};
+    const int64_t workspace[] = {1, 1, 1, cla_divide_up((int64_t)workspace_bytes, sizeof(float))};
     add(list, "call.q", &call->q, cla_type_size(p->q.type), q, &p->q.strides, false);
     add(list, "call.k", &call->k, cla_type_size(p->k.type), k, &p->k.strides, false);
     add(list, "call.v", &call->v, cla_type_size(p->v.type), v, &p->v.strides, false);
@@ -183,11 +183,11 @@ static clattn_status check_overlaps(const struct buffer_list *list, clattn_error
     return CLATTN_SUCCESS;
 }
 
-static clattn_status check_buffers(const clattn_plan *plan, clattn_call *call, clattn_error *error)
+static clattn_status check_buffers(const clattn_plan *plan, clattn_call *call, size_t workspace_bytes, clattn_error *error)
 {
     struct buffer_list list;
     list.count = 0;
-    add_main_buffers(&list, plan, call);
+    add_main_buffers(&list, &plan->problem, call, workspace_bytes);
     add_score_buffers(&list, &plan->problem, call);
     add_sequence_buffers(&list, &plan->problem, call);
     for (size_t i = 0; i < list.count; i++)
@@ -214,15 +214,38 @@ static clattn_status check_numbers(const clattn_plan *plan, const clattn_call *c
     return CLATTN_SUCCESS;
 }
 
-clattn_status cla_call_take(const clattn_plan *plan, const clattn_call *given, clattn_call *call, bool *empty,
-                            clattn_error *error)
+/* The caller's struct, brought to this version, with its numbers checked. */
+static clattn_status take_numbers(const clattn_plan *plan, const clattn_call *given, clattn_call *call, bool *empty,
+                                  clattn_error *error)
 {
     clattn_call_init(call, plan);
     TRY(cla_struct_take("call", given, offsetof(clattn_call, workspace), call, sizeof *call, error));
     TRY(check_numbers(plan, call, error));
     *empty = cla_problem_is_empty(call->batch, plan->problem.heads_q, call->seq_q) || cla_packs_no_row(&plan->problem);
+    return CLATTN_SUCCESS;
+}
+
+clattn_status cla_call_take(clattn_plan *plan, const clattn_call *given, clattn_call *call, struct choice *choice, bool *empty,
+                            clattn_error *error)
+{
+    TRY(take_numbers(plan, given, call, empty, error));
     if (*empty)
         return CLATTN_SUCCESS;
+    *choice = cla_plan_choose(plan, call->batch, call->seq_q, call->seq_kv);
     TRY(check_strides(&plan->problem, call, error));
-    return check_buffers(plan, call, error);
+    return check_buffers(plan, call, choice->workspace, error);
+}
+
+clattn_status clattn_call_workspace(clattn_plan *plan, const clattn_call *given, size_t *bytes, clattn_error *error)
+{
+    clattn_call call;
+    bool empty = false;
+    cla_clear(error);
+    if (!plan || !bytes)
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, plan ? "bytes" : "plan", "%s is NULL", plan ? "bytes" : "plan");
+    *bytes = 0;
+    TRY(take_numbers(plan, given, &call, &empty, error));
+    if (!empty)
+        *bytes = cla_plan_choose(plan, call.batch, call.seq_q, call.seq_kv).workspace;
+    return CLATTN_SUCCESS;
 }

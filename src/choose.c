@@ -178,46 +178,45 @@ static bool is_worth_a_look(const struct facts *facts, const clattn_problem *p)
     return sharers(p) >= (bytes && facts->device_kind == DEVICE_CPU ? 1 : PREPASS_MIN_SHARERS);
 }
 
-void cla_choose_prepass(const struct facts *facts, const clattn_problem *problem, struct candidates *candidates)
+static void choose_prepass(const struct facts *facts, const clattn_problem *problem, struct config *config)
 {
-    if ((!problem->mask.present && !problem->bias.present) || !is_worth_a_look(facts, problem))
+    if ((!problem->mask.present && !problem->bias.present) || !is_worth_a_look(facts, problem) ||
+        (config->engine->launches && !config->engine->visits_classes) || config->block_m < PREPASS_MIN_ROWS ||
+        problem->seq_q < (int64_t)PREPASS_MIN_BLOCKS * config->block_m)
         return;
-    for (size_t i = 0; i < candidates->count; i++) {
-        struct config *config = &candidates->list[i];
-        if ((config->engine->launches && !config->engine->visits_classes) || config->block_m < PREPASS_MIN_ROWS ||
-            problem->seq_q < (int64_t)PREPASS_MIN_BLOCKS * config->block_m)
-            continue;
-        /* A CPU runs a group as loops between barriers: there one work-item does it best. */
-        config->classify_group = facts->device_kind == DEVICE_CPU ? 1 : group_within(facts, 64);
-        if (facts->max_alloc && cla_workspace_bytes(problem, config) > facts->max_alloc)
-            config->classify_group = 0;
-    }
+    /* A CPU runs a group as loops between barriers: there one work-item does it best. */
+    config->classify_group = facts->device_kind == DEVICE_CPU ? 1 : group_within(facts, 64);
+    if (facts->max_alloc && cla_workspace_bytes(problem, config) > facts->max_alloc)
+        config->classify_group = 0;
 }
 
-void cla_choose_split(const struct facts *facts, const clattn_problem *problem, int64_t chunk, struct candidates *candidates)
+static void choose_split(const struct facts *facts, const clattn_problem *problem, int64_t chunk, struct config *config)
 {
     if (chunk == 0 && problem->seq_q <= SPLIT_MAX_QUERIES && problem->seq_kv >= SPLIT_MIN_KEYS)
         chunk = chunk_of(facts, problem);
-    if (chunk <= 0 || chunk > CLA_MAX_SEQ)
+    if (chunk <= 0 || chunk > CLA_MAX_SEQ || config->engine->launches)
         return;
-    for (size_t i = 0; i < candidates->count; i++) {
-        struct config *config = &candidates->list[i];
-        if (config->engine->launches)
-            continue;
-        config->chunk = (int)cla_round_up(chunk, config->block_n);
-        config->head_dim_v = (int)problem->head_dim_v;
-        /* On a CPU a work-item is a thread's turn: it does a row. */
-        config->merge_group = facts->device_kind == DEVICE_CPU ? 1 : group_within(facts, 64);
-        config->merge_columns = facts->device_kind == DEVICE_CPU ? config->head_dim_v : 1;
-        config->merge_inside = config->engine->merges && merges_inside(facts, problem, config->chunk);
-        if (config->merge_inside)
-            config->merge_columns = (int)cla_divide_up(config->head_dim_v, 32); /* 32 work-items share a row */
-        /* Partial results that no buffer can hold: then one team does all keys, slower and right. */
-        if (facts->max_alloc && cla_workspace_bytes(problem, config) > facts->max_alloc) {
-            config->chunk = 0;
-            config->merge_inside = false;
-        }
+    config->chunk = (int)cla_round_up(chunk, config->block_n);
+    config->head_dim_v = (int)problem->head_dim_v;
+    /* On a CPU a work-item is a thread's turn: it does a row. */
+    config->merge_group = facts->device_kind == DEVICE_CPU ? 1 : group_within(facts, 64);
+    config->merge_columns = facts->device_kind == DEVICE_CPU ? config->head_dim_v : 1;
+    config->merge_inside = config->engine->merges && merges_inside(facts, problem, config->chunk);
+    if (config->merge_inside)
+        config->merge_columns = (int)cla_divide_up(config->head_dim_v, 32); /* 32 work-items share a row */
+    /* Partial results that no buffer can hold: then one team does all keys, slower and right. */
+    if (facts->max_alloc && cla_workspace_bytes(problem, config) > facts->max_alloc) {
+        config->chunk = 0;
+        config->merge_inside = false;
     }
+}
+
+/* What follows from problem and tile, whatever the engine. */
+static void complete(const struct facts *facts, const clattn_problem *problem, const clattn_plan_options *options,
+                     struct config *config)
+{
+    choose_split(facts, problem, options->chunk, config);
+    choose_prepass(facts, problem, config);
 }
 
 /* Groups that take one tile after another leave nothing to cut into slices. */
@@ -235,9 +234,132 @@ clattn_status cla_decide(const struct facts *facts, const clattn_problem *proble
                          struct candidates *candidates, clattn_error *error)
 {
     TRY(cla_choose(facts, problem, options->engine, options->avoid, candidates, error));
-    cla_choose_split(facts, problem, options->chunk, candidates);
-    cla_choose_prepass(facts, problem, candidates);
+    for (size_t i = 0; i < candidates->count; i++)
+        complete(facts, problem, options, &candidates->list[i]);
     if (options->max_launch_ms > 0.0)
         drop_resident(candidates);
     return CLATTN_SUCCESS;
+}
+
+bool cla_same_kernels(const struct config *a, const struct config *b)
+{
+    return a->engine == b->engine && a->block_m == b->block_m && a->block_n == b->block_n && a->work_group == b->work_group &&
+           a->team == b->team && a->local_bytes == b->local_bytes && (a->chunk != 0) == (b->chunk != 0) &&
+           (!a->chunk || (a->merge_group == b->merge_group && a->merge_columns == b->merge_columns)) &&
+           a->merge_inside == b->merge_inside && a->classify_group == b->classify_group &&
+           a->rows_per_item == b->rows_per_item && a->cols_per_item == b->cols_per_item && a->few_rows == b->few_rows &&
+           a->depth_chunk == b->depth_chunk && a->value_chunk == b->value_chunk && a->key_warps == b->key_warps &&
+           a->slots == b->slots && a->slot_barriers == b->slot_barriers && a->q_places == b->q_places &&
+           a->kv_slots == b->kv_slots && a->hides_by_bits == b->hides_by_bits && a->q_resident == b->q_resident &&
+           a->vector_k == b->vector_k && a->vector_v == b->vector_v && a->k_by_rows == b->k_by_rows &&
+           a->transposed == b->transposed;
+}
+
+static size_t find_kernels(const struct config *const *built, size_t count, const struct config *config)
+{
+    size_t i = 0;
+    while (i < count && !cla_same_kernels(built[i], config))
+        i++;
+    return i;
+}
+
+static bool is_built(const struct config *const *built, size_t count, const struct engine *engine)
+{
+    for (size_t i = 0; i < count; i++)
+        if (built[i]->engine == engine)
+            return true;
+    return false;
+}
+
+/* `resident`: whether groups that take one tile after another may serve. */
+static size_t decide_among(const struct facts *facts, const clattn_problem *problem, const clattn_plan_options *options,
+                           const struct config *const *built, size_t count, bool resident, struct config *chosen)
+{
+    char why[200];
+    for (size_t i = 0; i < cla_engine_count; i++) {
+        const struct engine *const engine = cla_engines[i];
+        struct config list[CLA_MAX_CONFIGS];
+        if (!is_built(built, count, engine) || !engine->serves(facts, problem, why, sizeof why))
+            continue;
+        const size_t configs = engine->configs(facts, problem, list);
+        for (size_t j = 0; j < configs; j++) {
+            if ((list[j].resident && !resident) || !cla_config_fits(facts, &list[j], why, sizeof why))
+                continue;
+            complete(facts, problem, options, &list[j]);
+            const size_t at = find_kernels(built, count, &list[j]);
+            if (at < count) {
+                *chosen = list[j];
+                return at;
+            }
+        }
+    }
+    return count;
+}
+
+size_t cla_decide_among(const struct facts *facts, const clattn_problem *problem, const clattn_plan_options *options,
+                        const struct config *const *built, size_t count, struct config *chosen)
+{
+    const bool slices = options->max_launch_ms > 0.0;
+    const size_t at = decide_among(facts, problem, options, built, count, !slices, chosen);
+    return at < count || !slices ? at : decide_among(facts, problem, options, built, count, true, chosen);
+}
+
+/* Sizes at which engines, tiles and splitting change, for rows that share keys, queries and keys; each is followed by the next
+ * one. A test compares what follows from them with the decisions at random sizes. */
+static const int64_t row_edges[] = {1, 2, 4, 8, 16, 32, 64, 128, 256}, query_edges[] = {1, 16, 31, 63, 127, 255, 511},
+                     key_edges[] = {64, 512, SPLIT_MIN_KEYS - 1, 4096};
+
+static size_t add_size(int64_t *list, size_t count, int64_t size, int64_t bound)
+{
+    for (size_t i = 0; i < count; i++)
+        if (list[i] == size)
+            return count;
+    if (size >= 1 && size < bound)
+        list[count++] = size;
+    return count;
+}
+
+/* The bound first, then the edges below it. */
+static size_t edges_below(int64_t bound, const int64_t *edges, size_t edge_count, int64_t divisor, int64_t *list, size_t count)
+{
+    if (count == 0)
+        list[count++] = bound;
+    for (size_t i = 0; i < edge_count; i++) {
+        count = add_size(list, count, edges[i] / divisor, bound);
+        count = add_size(list, count, edges[i] / divisor + 1, bound);
+    }
+    return count;
+}
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+size_t cla_call_sizes(const clattn_problem *p, struct call_size list[CLA_MAX_CALL_SIZES])
+{
+    int64_t queries[1 + 2 * (COUNT(row_edges) + COUNT(query_edges))], keys[1 + 2 * COUNT(key_edges)];
+    const int64_t group = p->heads_kv > 0 && p->heads_q > 0 ? p->heads_q / p->heads_kv : 1;
+    size_t query_count = edges_below(p->seq_q, query_edges, COUNT(query_edges), 1, queries, 0), count = 0;
+    query_count = edges_below(p->seq_q, row_edges, COUNT(row_edges), group, queries, query_count);
+    const size_t key_count = edges_below(p->seq_kv, key_edges, COUNT(key_edges), 1, keys, 0);
+    const int64_t batches[] = {p->batch, 1};
+    for (size_t b = 0; b < (p->batch > 1 ? 2u : 1u); b++)
+        for (size_t q = 0; q < query_count; q++)
+            for (size_t k = 0; k < key_count; k++)
+                list[count++] = (struct call_size){batches[b], queries[q], keys[k]};
+    return count;
+}
+
+size_t cla_most_workspace(const struct facts *facts, const clattn_problem *problem, const clattn_plan_options *options,
+                          const struct config *config)
+{
+    clattn_problem most = *problem;
+    struct config split = *config;
+    if (!config->chunk || options->chunk > 0)
+        return cla_workspace_bytes(problem, config);
+    /* Chunks grow with the keys, in whole numbers and whole blocks, so that fewer keys may have one or two chunks more. */
+    const int64_t chunks = problem->seq_kv / chunk_of(facts, problem) + 2;
+    split.chunk = problem->seq_kv > chunks ? (int)(problem->seq_kv / chunks) : 1;
+    if (most.seq_q > SPLIT_MAX_QUERIES)
+        most.seq_q = SPLIT_MAX_QUERIES;
+    const size_t bytes = cla_workspace_bytes(&most, &split);
+    return facts->max_alloc && bytes > facts->max_alloc ? (size_t)facts->max_alloc : bytes;
 }

@@ -10,14 +10,25 @@
 /* Plain loops on a GPU are slow enough for a driver's watchdog. */
 #define REFERENCE_MAX_LAUNCH_MS 500.0
 
-static clattn_status prepare_slices(clattn_plan *plan, double asked, clattn_error *error)
+/* Of one engine. */
+static clattn_status prepare_engine(clattn_plan *plan, double asked, clattn_error *error)
 {
     const bool is_slow = plan->config.engine == &cla_engine_reference && plan->context->facts.device_kind == DEVICE_GPU;
     plan->max_launch_ms = asked > 0.0 ? asked : asked == 0.0 && is_slow ? REFERENCE_MAX_LAUNCH_MS : 0.0;
     if (plan->max_launch_ms == 0.0)
         return CLATTN_SUCCESS;
-    TRY(cla_find_rate(plan->context, &plan->problem, plan->config.engine, &plan->rate, error));
-    cla_text_add(&plan->description, "launches: cut into slices of about %.0f ms\n", plan->max_launch_ms);
+    return cla_find_rate(plan->context, &plan->problem, plan->config.engine, &plan->rate, error);
+}
+
+static clattn_status prepare_slices(clattn_plan *plan, double asked, clattn_error *error)
+{
+    TRY(prepare_engine(plan, asked, error));
+    if (plan->scores)
+        TRY(prepare_engine(plan->scores, asked, error));
+    if (plan->max_launch_ms > 0.0)
+        cla_text_add(&plan->description, "launches: cut into slices of about %.0f ms\n", plan->max_launch_ms);
+    for (size_t i = 0; i < plan->variant_count; i++)
+        TRY(prepare_engine(plan->variants[i], asked, error));
     return CLATTN_SUCCESS;
 }
 
@@ -50,8 +61,11 @@ clattn_status clattn_attention(clattn_context *context, cl_command_queue queue, 
                                cl_event *event, clattn_error *error)
 {
     clattn_plan *plan = NULL;
+    clattn_plan_options options;
     clattn_call call;
-    TRY(clattn_plan_create(context, problem, NULL, &plan, error));
+    clattn_plan_options_init(&options);
+    options.at_bounds = true;
+    TRY(clattn_plan_create(context, problem, &options, &plan, error));
     clattn_call_init(&call, plan);
     call.q = clattn_mem(q, 0);
     call.k = clattn_mem(k, 0);

@@ -109,21 +109,23 @@ static size_t slice_of(const clattn_plan *plan, const struct launch *launch)
 
 /* The launches of one call in order, long ones in slices. With the plan's lock held: the arguments belong to the kernel object.
  */
-static clattn_status enqueue_launches(clattn_plan *plan, struct chain *chain, const clattn_call *call, bool is_last,
-                                      cl_event *event, clattn_error *error)
+static clattn_status enqueue_launches(clattn_plan *plan, const struct config *config, struct chain *chain,
+                                      const clattn_call *call, bool is_last, cl_event *event, clattn_error *error)
 {
+    clattn_problem sized = plan->problem;
     struct launch_args args;
     struct launch launches[CLA_MAX_LAUNCHES];
     clattn_status status = CLATTN_SUCCESS;
-    cla_launch_args(&plan->problem, &plan->config, call, &args);
-    if (plan->config.merge_inside || plan->config.engine->numbers_calls)
+    sized.batch = call->batch, sized.seq_q = call->seq_q, sized.seq_kv = call->seq_kv;
+    cla_launch_args(&sized, config, call, &args);
+    if (config->merge_inside || config->engine->numbers_calls)
         args.call_number = cla_call_number(plan->context);
-    const size_t count = cla_launch_list(&plan->config, &args, launches);
+    const size_t count = cla_launch_list(config, &args, launches);
     for (size_t i = 0; i < count && status == CLATTN_SUCCESS; i++) {
         const size_t groups = launches[i].groups, slice = slice_of(plan, &launches[i]);
         for (size_t first = 0; first < groups && status == CLATTN_SUCCESS; first += slice) {
             const size_t some = groups - first < slice ? groups - first : slice;
-            args.first_team = (int64_t)(first * (size_t)(plan->config.work_group / plan->config.team));
+            args.first_team = (int64_t)(first * (size_t)(config->work_group / config->team));
             status = set_arguments(plan->context, &plan->kernels[i], call, &args, error);
             if (status == CLATTN_SUCCESS)
                 status = enqueue_one(chain, plan->kernels[i].cl, some, launches[i].work_group,
@@ -134,18 +136,19 @@ static clattn_status enqueue_launches(clattn_plan *plan, struct chain *chain, co
 }
 
 /* Scores that another engine gives come before the plan's own launches: both use the same workspace. */
-static clattn_status enqueue_parts(clattn_plan *plan, struct chain *chain, const clattn_call *call, cl_event *event,
-                                   clattn_error *error)
+static clattn_status enqueue_parts(clattn_plan *plan, const struct choice *choice, struct chain *chain, const clattn_call *call,
+                                   cl_event *event, clattn_error *error)
 {
     if (plan->scores)
-        TRY(enqueue_launches(plan->scores, chain, call, false, NULL, error));
-    return enqueue_launches(plan, chain, call, true, event, error);
+        TRY(enqueue_launches(plan->scores, &plan->scores->config, chain, call, false, NULL, error));
+    return enqueue_launches(choice->plan, &choice->config, chain, call, true, event, error);
 }
 
 clattn_status clattn_enqueue(clattn_plan *plan, cl_command_queue queue, const clattn_call *given, cl_uint wait_count,
                              const cl_event *wait_list, cl_event *event, clattn_error *error)
 {
     clattn_call call;
+    struct choice choice;
     bool empty = false;
     cla_clear(error);
     if (!plan)
@@ -153,7 +156,7 @@ clattn_status clattn_enqueue(clattn_plan *plan, cl_command_queue queue, const cl
     TRY(cla_check_queue(plan->context, queue, wait_count, wait_list, error));
     if (wait_count == 0)
         wait_list = NULL;
-    TRY(cla_call_take(plan, given, &call, &empty, error));
+    TRY(cla_call_take(plan, given, &call, &choice, &empty, error));
     if (empty)
         return cla_enqueue_marker(plan->context, queue, wait_count, wait_list, event, error);
 
@@ -161,12 +164,12 @@ clattn_status clattn_enqueue(clattn_plan *plan, cl_command_queue queue, const cl
     clattn_status status = CLATTN_SUCCESS;
     struct chain chain = {plan->context, queue, wait_count, wait_list, cla_is_in_order(queue), NULL};
     cla_lock_take(&plan->lock);
-    if (plan->workspace > 0 && call.workspace.kind == CLATTN_BUFFER_NONE) {
-        status = cla_scratch_take(&plan->scratch, plan->context->cl, queue, chain.in_order, plan->workspace, &own, error);
+    if (choice.workspace > 0 && call.workspace.kind == CLATTN_BUFFER_NONE) {
+        status = cla_scratch_take(&plan->scratch, plan->context->cl, queue, chain.in_order, choice.workspace, &own, error);
         call.workspace = clattn_mem(own, 0);
     }
     if (status == CLATTN_SUCCESS)
-        status = enqueue_parts(plan, &chain, &call, event, error);
+        status = enqueue_parts(plan, &choice, &chain, &call, event, error);
     if (chain.before)
         clReleaseEvent(chain.before);
     cla_scratch_give(&plan->scratch, own);

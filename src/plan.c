@@ -115,11 +115,15 @@ static clattn_status try_candidate(clattn_plan *plan, const struct config *confi
 
 static void describe(clattn_plan *plan, const struct candidates *candidates, const struct text *lost)
 {
+    /* The declined engines of the plan itself are enough. */
+    const bool is_variant = plan->of != NULL;
     struct text *out = &plan->description;
     size_t needed = 0;
     char shape[400];
     clattn_problem_print(&plan->problem, shape, sizeof shape, &needed);
-    if (plan->config.scores_only)
+    if (is_variant)
+        cla_text_add(out, "smaller calls: by %s\ntile: ", plan->config.engine->name);
+    else if (plan->config.scores_only)
         cla_text_add(out, "scores: by %s\ntile: ", plan->config.engine->name);
     else
         cla_text_add(out, "problem: %s\ndevice: %s, %s\nengine: %s\ntile: ", shape, plan->context->facts.device_name,
@@ -137,7 +141,7 @@ static void describe(clattn_plan *plan, const struct candidates *candidates, con
     }
     if (lost->data)
         cla_text_add(out, "tried before:\n%s", lost->data);
-    if (candidates->declined.data)
+    if (candidates->declined.data && !is_variant)
         cla_text_add(out, "declined:\n%s", candidates->declined.data);
 }
 
@@ -226,6 +230,133 @@ static clattn_status add_scores(clattn_plan *plan, const char *avoid, struct can
     return CLATTN_SUCCESS;
 }
 
+static bool is_among(const struct config *list, size_t count, const struct config *config)
+{
+    for (size_t i = 0; i < count; i++)
+        if (cla_same_kernels(&list[i], config))
+            return true;
+    return false;
+}
+
+/* Another engine or tile for smaller calls: the first candidate that builds, unless the plan has it already. One that does not
+ * come about is no failure: the plan itself serves all calls. */
+static clattn_status add_variant(clattn_plan *plan, const struct candidates *candidates, clattn_error *error)
+{
+    clattn_plan *variant;
+    struct config have[1 + CLA_MAX_VARIANTS] = {plan->config};
+    TRY(allocate(plan->context, plan->judge, &variant, error));
+    variant->problem = plan->problem;
+    variant->of = plan;
+    for (size_t i = 0; i < plan->variant_count; i++)
+        have[1 + i] = plan->variants[i]->config;
+    const clattn_status status = settle(variant, candidates, error);
+    if (status == CLATTN_SUCCESS && !is_among(have, 1 + plan->variant_count, &variant->config)) {
+        cla_text_add(&plan->description, "%s", variant->description.data ? variant->description.data : "");
+        plan->variants[plan->variant_count++] = variant;
+        return CLATTN_SUCCESS;
+    }
+    clattn_plan_destroy(variant);
+    return status == CLATTN_BUILD_FAILED ? CLATTN_SUCCESS : status;
+}
+
+/* What calls below the bounds want first. */
+static clattn_status add_variants(clattn_plan *plan, const clattn_plan_options *options, struct candidates *candidates,
+                                  clattn_error *error)
+{
+    struct call_size sizes[CLA_MAX_CALL_SIZES];
+    struct config wanted[2 * CLA_MAX_VARIANTS] = {plan->config};
+    const size_t count = cla_call_sizes(&plan->problem, sizes);
+    size_t wanted_count = 1;
+    for (size_t i = 0; i < count && plan->variant_count < CLA_MAX_VARIANTS && wanted_count < 2 * CLA_MAX_VARIANTS; i++) {
+        clattn_problem sized = plan->problem;
+        sized.batch = sizes[i].batch, sized.seq_q = sizes[i].seq_q, sized.seq_kv = sizes[i].seq_kv;
+        cla_text_free(&candidates->declined);
+        const clattn_status status = cla_decide(&plan->context->facts, &sized, options, candidates, NULL);
+        if (status == CLATTN_UNSUPPORTED || (status == CLATTN_SUCCESS && is_among(wanted, wanted_count, &candidates->list[0])))
+            continue;
+        if (status != CLATTN_SUCCESS)
+            return no_memory(error);
+        wanted[wanted_count++] = candidates->list[0];
+        TRY(add_variant(plan, candidates, error));
+    }
+    return CLATTN_SUCCESS;
+}
+
+static clattn_plan_options options_of(const clattn_plan *plan)
+{
+    clattn_plan_options options;
+    clattn_plan_options_init(&options);
+    options.engine = plan->asked ? plan->asked->name : NULL;
+    options.chunk = plan->chunk;
+    options.max_launch_ms = plan->asked_launch_ms;
+    return options;
+}
+
+/* Workspace that no call exceeds. */
+static void find_workspace(clattn_plan *plan)
+{
+    const clattn_plan_options options = options_of(plan);
+    for (size_t i = 0; i <= plan->variant_count; i++) {
+        const clattn_plan *built = i ? plan->variants[i - 1] : plan;
+        const size_t bytes = cla_most_workspace(&plan->context->facts, &plan->problem, &options, &built->config);
+        if (plan->workspace < bytes)
+            plan->workspace = bytes;
+    }
+}
+
+static bool recall(clattn_plan *plan, struct choice *choice)
+{
+    bool found = false;
+    cla_lock_take(&plan->lock);
+    for (size_t i = 0; i < CLA_RECENT_CHOICES && !found; i++) {
+        const struct choice *known = &plan->recent[i];
+        found =
+            known->plan && known->batch == choice->batch && known->seq_q == choice->seq_q && known->seq_kv == choice->seq_kv;
+        if (found)
+            *choice = *known;
+    }
+    cla_lock_give(&plan->lock);
+    return found;
+}
+
+static void remember(clattn_plan *plan, const struct choice *choice)
+{
+    cla_lock_take(&plan->lock);
+    plan->recent[plan->next_recent++ % CLA_RECENT_CHOICES] = *choice;
+    cla_lock_give(&plan->lock);
+}
+
+/* What a plan for this problem would be, of what this one has. */
+static void decide(clattn_plan *plan, const clattn_problem *sized, struct choice *choice)
+{
+    const clattn_plan_options options = options_of(plan);
+    const struct config *built[1 + CLA_MAX_VARIANTS] = {&plan->config};
+    for (size_t i = 0; i < plan->variant_count; i++)
+        built[1 + i] = &plan->variants[i]->config;
+    const size_t count = 1 + plan->variant_count;
+    const size_t at = cla_decide_among(&plan->context->facts, sized, &options, built, count, &choice->config);
+    if (at >= 1 && at < count)
+        choice->plan = plan->variants[at - 1];
+}
+
+struct choice cla_plan_choose(clattn_plan *plan, int64_t batch, int64_t seq_q, int64_t seq_kv)
+{
+    struct choice choice = {batch, seq_q, seq_kv, plan, plan->config, 0};
+    clattn_problem sized = plan->problem;
+    if (plan->decides && recall(plan, &choice))
+        return choice;
+    sized.batch = batch, sized.seq_q = seq_q, sized.seq_kv = seq_kv;
+    if (plan->decides)
+        decide(plan, &sized, &choice);
+    choice.workspace = cla_workspace_bytes(&sized, &choice.config);
+    const size_t scores = plan->scores ? cla_workspace_bytes(&sized, &plan->scores->config) : 0;
+    if (choice.workspace < scores)
+        choice.workspace = scores;
+    if (plan->decides)
+        remember(plan, &choice);
+    return choice;
+}
+
 clattn_status cla_plan_make(clattn_context *context, const clattn_problem *problem, const clattn_plan_options *options,
                             cla_judge_fn judge, clattn_plan **out, clattn_error *error)
 {
@@ -241,6 +372,15 @@ clattn_status cla_plan_make(clattn_context *context, const clattn_problem *probl
     TRY_GOTO(settle(plan, candidates, error));
     if (cla_needs_scores(&plan->problem, plan->config.engine))
         TRY_GOTO(add_scores(plan, options->avoid, candidates, error));
+    plan->asked = options->engine && *options->engine ? cla_engine_find(options->engine) : NULL;
+    plan->chunk = options->chunk;
+    plan->asked_launch_ms = options->max_launch_ms;
+    const bool empty = cla_problem_is_empty(plan->problem.batch, plan->problem.heads_q, plan->problem.seq_q);
+    if (!options->at_bounds && !empty && !cla_packs_no_row(&plan->problem)) {
+        TRY_GOTO(add_variants(plan, options, candidates, error));
+        plan->decides = true;
+        find_workspace(plan);
+    }
     *out = plan;
 done:
     if (candidates)
@@ -256,6 +396,8 @@ void clattn_plan_destroy(clattn_plan *plan)
     if (!plan)
         return;
     clattn_plan_destroy(plan->scores);
+    for (size_t i = 0; i < plan->variant_count; i++)
+        clattn_plan_destroy(plan->variants[i]);
     release_kernels(plan);
     cla_scratch_release(&plan->scratch);
     cla_source_free(&plan->source);

@@ -91,6 +91,7 @@ static clattn_status measure(clattn_context *context, const clattn_problem *prob
     clattn_plan_options_init(&options);
     options.engine = engine->name;
     options.max_launch_ms = -1.0;
+    options.at_bounds = true;
     make_trial(context, problem, TRIAL_QUERIES, &trial);
     clattn_status status = cla_plan_make(context, &trial, &options, NULL, &plan, error);
     if (status == CLATTN_UNSUPPORTED) { /* an engine for few queries */

@@ -17,7 +17,7 @@ clattn_status cla_scratch_take(struct scratch *scratch, cl_context cl, cl_comman
                                cl_mem *out, clattn_error *error)
 {
     cl_int code = CL_SUCCESS;
-    if (scratch->mem && scratch->queue == queue) {
+    if (scratch->mem && scratch->queue == queue && scratch->size >= bytes) {
         *out = scratch->mem;
         return CLATTN_SUCCESS;
     }
@@ -27,6 +27,7 @@ clattn_status cla_scratch_take(struct scratch *scratch, cl_context cl, cl_comman
     if (in_order && bytes <= MOST_KEPT && clRetainCommandQueue(queue) == CL_SUCCESS) {
         cla_scratch_release(scratch);
         scratch->mem = *out;
+        scratch->size = bytes;
         scratch->queue = queue;
     }
     return CLATTN_SUCCESS;

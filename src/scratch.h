@@ -9,6 +9,7 @@
 /* All 0: nothing is kept. The plan's lock guards it. */
 struct scratch {
     cl_mem mem;
+    size_t size;
     cl_command_queue queue; /* a reference of ours: its handle cannot come back as that of another queue */
 };
 

@@ -381,6 +381,10 @@ typedef struct clattn_plan_options {
      * slow engine that serves every problem, on GPUs (drivers reset a device that is busy for some seconds), and none for
      * others; negative: none. */
     double max_launch_ms;
+    /* The calls are at the plan's bounds, or close to them: one engine with one tile is built, and serves smaller calls too, slowly
+     * where they are much smaller. false: the plan also has what smaller calls want, such as one query where the bound is 512,
+     * and chooses for each call as a plan made for it would; that takes more builds. */
+    bool at_bounds;
 } clattn_plan_options;
 
 /* The defaults. */
@@ -411,7 +415,7 @@ CLATTN_API clattn_status clattn_plan_describe(const clattn_plan *plan, char *tex
 /* The name of the engine that serves, as `clattn info` lists it. Lives as long as the library. */
 CLATTN_API const char *clattn_plan_engine(const clattn_plan *plan);
 
-/* Bytes of workspace that a call at the plan's upper bounds needs; 0 for most plans. */
+/* Bytes of workspace that are enough for every call of the plan; 0 for most plans. */
 CLATTN_API size_t clattn_workspace_size(const clattn_plan *plan);
 
 /* Whether the plan, made for another problem, can be called for this one: everything that a plan fixes is the same, and batch,
@@ -465,7 +469,7 @@ typedef struct clattn_call {
     clattn_buffer q, k, v, o;           /* laid out as the problem says */
     clattn_buffer lse;                  /* when problem.lse.present */
     clattn_buffer scores;               /* when problem.scores.kind is not NONE: of the chosen heads */
-    clattn_buffer workspace;            /* at least clattn_workspace_size bytes, not used by another call at the same time.
+    clattn_buffer workspace;            /* at least clattn_call_workspace bytes, not used by another call at the same time.
                                              NONE: the library makes one for this call. On an in-order queue the plan
                                              keeps it, up to 16 MiB, and the queue, for the next call there */
     int64_t batch, seq_q, seq_kv;       /* at most the plan's bounds */
@@ -491,6 +495,10 @@ static inline void clattn_call_init(clattn_call *call, const clattn_plan *plan)
 /* The numbers of a problem that the plan serves (clattn_plan_serves): batch, seq_q, seq_kv, offset, scale, window, columns and
  * strides of mask and bias. Buffers stay as they are. */
 CLATTN_API void clattn_call_set_problem(clattn_call *call, const clattn_problem *problem);
+
+/* Bytes of workspace that this call needs: never more than clattn_workspace_size, and far less where it is far below the plan's
+ * bounds. Only the call's sizes are looked at. Errors: INVALID_ARGUMENT. */
+CLATTN_API clattn_status clattn_call_workspace(clattn_plan *plan, const clattn_call *call, size_t *bytes, clattn_error *error);
 
 /* Enqueues one attention. Asynchronous: returns when the commands are queued.
  *   queue         of the plan's context and device; in-order or out-of-order.

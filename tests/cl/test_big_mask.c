@@ -77,6 +77,7 @@ static void check(const char *engine, int heads, cl_mem mask, cl_mem kv[2])
     clattn_error error;
     clattn_error_init(&error);
     clattn_plan_options_init(&options);
+    options.at_bounds = true;
     options.engine = engine;
     snprintf(shape, sizeof shape, "hq%d hkv1 q%d k%d d%d mask=qk", heads, (int)QUERIES, (int)KEYS, (int)DIM);
     assert_ok(clattn_problem_parse(shape, &p, &error), &error);

@@ -142,6 +142,7 @@ static void case_R031_values_inside_keys(void **state)
         clattn_plan_options options;
         clattn_error_init(&error);
         clattn_plan_options_init(&options);
+        options.at_bounds = true;
         options.engine = engine;
         attend_begin(&a, "q2 k33 d576 dv512 fp16");
         for (int64_t j = 0; j < rows; j++) {
@@ -402,6 +403,7 @@ static void case_R044_past_two_to_the_31(void **state)
         assert_ok(clattn_problem_parse("q1 k2 d8 fp16", &problem, &error), &error);
         problem.k.strides.row = problem.v.strides.row = far;
         clattn_plan_options_init(&options);
+        options.at_bounds = true;
         options.engine = engine;
         assert_ok(clattn_plan_create(bench.context, &problem, &options, &plan, &error), &error);
         cl_mem kv = clCreateBuffer(cl, 0, (size_t)(far + 8) * 2, NULL, &code);

@@ -105,6 +105,7 @@ static void products_do_not_wrap(void **state)
     {
         clattn_plan_options options;
         clattn_plan_options_init(&options);
+        options.at_bounds = true;
         options.engine = engine;
         options.chunk = INT64_MAX;
         const clattn_status status = clattn_supported(bench.context, &p, &options, &error);

@@ -99,6 +99,7 @@ static void grow(const struct grown *g, const char *engine, bool is_bias)
     clattn_plan_options options;
     clattn_plan *plan = NULL;
     clattn_plan_options_init(&options);
+    options.at_bounds = true;
     options.engine = engine;
     const clattn_problem bounds = problem_of(g, g->capacity, is_bias);
     assert_ok(clattn_plan_create(bench.context, &bounds, &options, &plan, &error), &error);
@@ -133,6 +134,7 @@ static void one_plan_follows_a_growing_cache(void **state)
         clattn_problem p = problem_of(&each, 64, true);
         clattn_plan_options options;
         clattn_plan_options_init(&options);
+        options.at_bounds = true;
         options.engine = engine;
         if (clattn_supported(bench.context, &p, &options, NULL) != CLATTN_SUCCESS)
             continue;

@@ -276,6 +276,7 @@ static void run(const char *engine, clattn_plan **plan)
     clattn_plan_options options;
     clattn_error_init(&error);
     clattn_plan_options_init(&options);
+    options.at_bounds = true;
     options.engine = engine;
     assert_ok(clattn_plan_create(bench.context, &t.p, &options, plan, &error), &error);
 }
@@ -467,6 +468,7 @@ static void avoided_scores_are_unsupported(void **state)
     clattn_plan_options options;
     clattn_error_init(&error);
     clattn_plan_options_init(&options);
+    options.at_bounds = true;
     options.avoid = "unfused";
     static const struct setup setup = {.shape = "q4 d8"};
     parse(&setup, CLATTN_SCORES_BIAS);

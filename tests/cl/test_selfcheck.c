@@ -36,6 +36,7 @@ static clattn_plan *plan_of(clattn_context *context, const char *shape)
     clattn_plan *plan = NULL;
     clattn_error_init(&error);
     clattn_plan_options_init(&options);
+    options.at_bounds = true;
     options.avoid = "cpu,cpu_amx,cpu_bf16,cpu_decode,nv_mma,nv_wgmma";
     assert_ok(clattn_problem_parse(shape, &problem, &error), &error);
     assert_ok(clattn_plan_create(context, &problem, &options, &plan, &error), &error);

@@ -71,6 +71,7 @@ static clattn_status run(clattn_context *context, cl_command_queue queue, const 
     clattn_plan_options options;
     clattn_call call;
     clattn_plan_options_init(&options);
+    options.at_bounds = true;
     options.engine = engine;
     options.chunk = 32;
     assert_ok(clattn_plan_create(context, &problem, &options, &plan, &error), &error);

@@ -135,6 +135,7 @@ static void *make_a_plan(void *argument)
     clattn_plan_options options;
     clattn_error_init(&error);
     clattn_plan_options_init(&options);
+    options.at_bounds = true;
     options.engine = w->engine;
     if (clattn_problem_parse(w->number % 2 ? "q9 k7 d8" : "q3 k70 d8 causal", &problem, &error) != CLATTN_SUCCESS ||
         clattn_plan_create(w->context, &problem, &options, &w->plan, &error) != CLATTN_SUCCESS) {

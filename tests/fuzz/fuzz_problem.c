@@ -302,32 +302,36 @@ static void check_options(const clattn_problem *p, const clattn_call *c)
     }
 }
 
-static void check_launches(const clattn_plan *plan, const clattn_call *c)
+static void check_launches(const clattn_plan *plan, const struct choice *choice, const clattn_call *c)
 {
     struct launch_args args;
+    clattn_problem sized = plan->problem;
+    sized.batch = c->batch, sized.seq_q = c->seq_q, sized.seq_kv = c->seq_kv;
+    fuzz_require(choice->workspace <= plan->workspace);
     struct launch list[CLA_MAX_LAUNCHES];
     if (plan->workspace == SIZE_MAX) /* no buffer is so large, and no call gets this far */
         return;
-    cla_launch_args(&plan->problem, &plan->config, c, &args);
-    const size_t count = cla_launch_list(&plan->config, &args, list);
+    cla_launch_args(&sized, &choice->config, c, &args);
+    const size_t count = cla_launch_list(&choice->config, &args, list);
     fuzz_require(count >= 1 && count <= CLA_MAX_LAUNCHES);
     for (size_t i = 0; i < count; i++)
         fuzz_require((wide)list[i].groups * (wide)list[i].work_group <= INT64_MAX);
-    if (c->workspace.kind == CLATTN_BUFFER_MEM && plan->workspace > 0 && plan->workspace <= INT64_MAX)
-        within(&c->workspace, 1, 1, 1, 1, (int64_t)plan->workspace, one_after_another);
+    if (c->workspace.kind == CLATTN_BUFFER_MEM && choice->workspace > 0 && choice->workspace <= INT64_MAX)
+        within(&c->workspace, 1, 1, 1, 1, (int64_t)choice->workspace, one_after_another);
 }
 
 /* ------------------------------------------------------------------------------------------------------------- an input */
 
-static void call_plan(const clattn_plan *plan)
+static void call_plan(clattn_plan *plan)
 {
+    struct choice choice;
     clattn_call call, full;
     clattn_error error;
     bool empty = false;
     clattn_error_init(&error);
     clattn_call_init(&call, plan);
     fill_call(&call);
-    if (cla_call_take(plan, &call, &full, &empty, &error) != CLATTN_SUCCESS) {
+    if (cla_call_take(plan, &call, &full, &choice, &empty, &error) != CLATTN_SUCCESS) {
         fuzz_require(error.message[0] != '\0' && error.field[0] != '\0');
         return;
     }
@@ -335,7 +339,7 @@ static void call_plan(const clattn_plan *plan)
         return;
     check_tensors(&plan->problem, &full);
     check_options(&plan->problem, &full);
-    check_launches(plan, &full);
+    check_launches(plan, &choice, &full);
 }
 
 static void plan_problem(const struct facts *facts, const clattn_problem *problem, struct candidates *list)

@@ -67,6 +67,7 @@ bool engine_serves(const char *engine, const char *text)
     clattn_error_init(&error);
     assert_ok(clattn_problem_parse(text, &problem, &error), &error);
     clattn_plan_options_init(&options);
+    options.at_bounds = true;
     options.engine = engine;
     const clattn_status status = clattn_supported(bench.context, &problem, &options, &error);
     if (status != CLATTN_UNSUPPORTED) {

@@ -97,6 +97,7 @@ clattn_plan *plan_of(clattn_context *context, const char *shape, const char *eng
     clattn_plan *plan = NULL;
     clattn_error_init(&error);
     clattn_plan_options_init(&options);
+    options.at_bounds = true;
     options.engine = engine;
     assert_ok(clattn_problem_parse(shape, &problem, &error), &error);
     assert_ok(clattn_plan_create(context, &problem, &options, &plan, &error), &error);

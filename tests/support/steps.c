@@ -54,6 +54,7 @@ static clattn_status create_plan(struct session *s)
 {
     clattn_plan_options options;
     clattn_plan_options_init(&options);
+    options.at_bounds = true;
     options.engine = "reference";
     options.chunk = 32; /* keys are split: two kernels, and a workspace */
     return clattn_plan_create(s->context, &stage.problem, &options, &s->plan, &stage.error);

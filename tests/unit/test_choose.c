@@ -415,8 +415,10 @@ static const struct config *split_choice(const struct facts *facts, const char *
                                          clattn_problem *problem, struct candidates *candidates)
 {
     *problem = shape_of(text);
-    assert_ok(cla_choose(facts, problem, engine, NULL, candidates, &error), &error);
-    cla_choose_split(facts, problem, 0, candidates);
+    clattn_plan_options options;
+    clattn_plan_options_init(&options);
+    options.engine = engine;
+    assert_ok(cla_decide(facts, problem, &options, candidates, &error), &error);
     cla_text_free(&candidates->declined);
     return &candidates->list[0];
 }
@@ -488,8 +490,9 @@ static void masks_are_looked_through_where_it_pays(void **state)
         struct candidates candidates = {0};
         const clattn_problem p = shape_of(rows[i].shape);
         device_facts_read(rows[i].device, &facts);
-        assert_ok(cla_choose(&facts, &p, NULL, NULL, &candidates, &error), &error);
-        cla_choose_prepass(&facts, &p, &candidates);
+        clattn_plan_options options;
+        clattn_plan_options_init(&options);
+        assert_ok(cla_decide(&facts, &p, &options, &candidates, &error), &error);
         if ((candidates.list[0].classify_group > 0) != rows[i].passes) {
             fail_msg("%s, \"%s\": %s", rows[i].device, rows[i].shape, rows[i].passes ? "no pass" : "a pass");
         }

@@ -206,6 +206,7 @@ int runner_open(struct runner *runner, struct session *session, const clattn_pro
     runner->problem = *problem;
     clattn_error_init(&error);
     clattn_plan_options_init(&options);
+    options.at_bounds = true;
     options.engine = engine;
     if (clattn_plan_create(session->context, problem, &options, &runner->plan, &error) != CLATTN_SUCCESS)
         return cli_fail_library(session->command, &error);

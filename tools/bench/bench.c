@@ -76,6 +76,7 @@ static bool make_plan(struct work *w, const char *engine, struct lane *lane)
     clattn_context_options_init(&context_options);
     context_options.cache_off = true;
     clattn_plan_options_init(&options);
+    options.at_bounds = true;
     options.engine = engine;
     clattn_status status = clattn_context_create(clattn_context_cl(shared), clattn_context_device(shared), &context_options,
                                                  &lane->context, &error);

@@ -44,6 +44,7 @@ static int print_source(const clattn_problem *problem, const char *device, const
         return code;
     clattn_error_init(&error);
     clattn_plan_options_init(&options);
+    options.at_bounds = true;
     options.engine = engine;
     if (clattn_plan_create(session.context, problem, &options, &plan, &error) == CLATTN_SUCCESS)
         code = print_plan(plan);

@@ -140,6 +140,7 @@ static void out_of_memory(struct trial_result *result)
 void trial_plan_options(const struct trial *trial, const char *engine, clattn_plan_options *options)
 {
     clattn_plan_options_init(options);
+    options->at_bounds = true; /* a trial is one call */
     options->engine = engine;
     options->chunk = trial->chunk;
     options->max_launch_ms = trial->slice;

@@ -5,6 +5,11 @@
 
 #include "clattn/clattn.h"
 
+/* Tests for NaN and infinity would vanish; cmake/compile.cmake sets what is needed. */
+#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__)
+#error "compile clattn without -ffast-math and -ffinite-math-only (add -fno-fast-math -fno-finite-math-only after them)"
+#endif
+
 #if defined(__MINGW32__)
 #define CLA_PRINTF(text, first) __attribute__((format(gnu_printf, text, first)))
 #elif defined(__GNUC__)

@@ -7,6 +7,10 @@
 
 #include "clattn/clattn.h"
 
+#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__)
+#error "the judge cannot tell NaN with -ffast-math or -ffinite-math-only"
+#endif
+
 struct oracle_call {
     const clattn_problem *problem;      /* types, heads, head sizes, strides, options; its batch and lengths are not used */
     int64_t batch, seq_q, seq_kv;       /* what this call uses of them */

@@ -247,12 +247,7 @@ bool cla_same_kernels(const struct config *a, const struct config *b)
            a->team == b->team && a->local_bytes == b->local_bytes && (a->chunk != 0) == (b->chunk != 0) &&
            (!a->chunk || (a->merge_group == b->merge_group && a->merge_columns == b->merge_columns)) &&
            a->merge_inside == b->merge_inside && a->classify_group == b->classify_group &&
-           a->rows_per_item == b->rows_per_item && a->cols_per_item == b->cols_per_item && a->few_rows == b->few_rows &&
-           a->depth_chunk == b->depth_chunk && a->value_chunk == b->value_chunk && a->key_warps == b->key_warps &&
-           a->slots == b->slots && a->slot_barriers == b->slot_barriers && a->q_places == b->q_places &&
-           a->kv_slots == b->kv_slots && a->hides_by_bits == b->hides_by_bits && a->q_resident == b->q_resident &&
-           a->vector_k == b->vector_k && a->vector_v == b->vector_v && a->k_by_rows == b->k_by_rows &&
-           a->transposed == b->transposed;
+           memcmp(a->own, b->own, sizeof a->own) == 0;
 }
 
 static size_t find_kernels(const struct config *const *built, size_t count, const struct config *config)

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cache_file.h"
 
-#include <string.h>
+#include "sha256.h"
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
+#include <string.h>
 
 #define AT_FORMAT 8
 #define AT_HEADER 12
@@ -29,21 +28,21 @@ static uint64_t get_number(const char *at, size_t bytes)
     return number;
 }
 
-static void canonical(XXH128_hash_t hash, unsigned char bytes[16])
+/* The first bytes of a SHA-256: as good as a shorter hash. */
+static void short_hash(const void *bytes, size_t size, unsigned char hash[16])
 {
-    XXH128_canonical_t form;
-    XXH128_canonicalFromHash(&form, hash);
-    memcpy(bytes, form.digest, 16);
+    unsigned char whole[CLA_SHA256_SIZE];
+    cla_sha256(bytes, size, whole);
+    memcpy(hash, whole, 16);
 }
 
-/* The content's hash is the seed of the header's, so that neither can change alone. */
+/* The content's hash is part of what the header's is taken of, so that neither can change alone. */
 static void checksum(const char *header, const void *content, size_t size, unsigned char bytes[16])
 {
-    const XXH128_hash_t inner = XXH3_128bits(content, size);
-    char both[AT_CHECKSUM + 16];
+    unsigned char both[AT_CHECKSUM + 16];
     memcpy(both, header, AT_CHECKSUM);
-    canonical(inner, (unsigned char *)both + AT_CHECKSUM);
-    canonical(XXH3_128bits(both, sizeof both), bytes);
+    short_hash(content, size, both + AT_CHECKSUM);
+    short_hash(both, sizeof both, bytes);
 }
 
 void cla_cache_key_part(struct text *parts, const char *bytes, size_t length)
@@ -53,10 +52,7 @@ void cla_cache_key_part(struct text *parts, const char *bytes, size_t length)
     cla_text_append(parts, "\n", 1);
 }
 
-void cla_cache_key(const struct text *parts, struct cache_key *key)
-{
-    canonical(XXH3_128bits(parts->data, parts->length), key->bytes);
-}
+void cla_cache_key(const struct text *parts, struct cache_key *key) { short_hash(parts->data, parts->length, key->bytes); }
 
 void cla_cache_name(const struct cache_key *key, char name[CLA_CACHE_NAME_SIZE])
 {

@@ -6,7 +6,7 @@
  *           12 ... 15   length of the header, 56
  *           16 ... 31   key
  *           32 ... 39   length of the content
- *           40 ... 55   XXH128 of bytes 0 ... 39 and the content
+ *           40 ... 55   the first 16 bytes of SHA-256 of bytes 0 ... 39 and that of the content
  *           56 ...      content
  *
  * The checksum finds damage, not forgery: who can write to the folder can run code as its user. */
@@ -15,7 +15,7 @@
 
 #include "text.h"
 
-#define CLA_CACHE_FORMAT 1
+#define CLA_CACHE_FORMAT 2
 #define CLA_CACHE_HEADER 56
 /* More is neither written nor read. */
 #define CLA_CACHE_MAX_CONTENT ((size_t)64 << 20)

@@ -12,7 +12,6 @@ set -eu
 packages="
     gcc libc6-dev cmake ninja-build
     ocl-icd-opencl-dev opencl-headers pocl-opencl-icd clinfo
-    libxxhash-dev
     libcmocka-dev libcjson-dev pkg-config binutils
 "
 ci_packages="

@@ -70,10 +70,8 @@ if ! command -v x86_64-w64-mingw32-gcc >/dev/null; then
     exit 1
 fi
 
-# Of the system's headers only these, which are the same everywhere.
-for header in /usr/include/CL /usr/include/xxhash.h /usr/include/xxh3.h; do
-    [ ! -e "$header" ] || cp -R "$header" "$deps/include/"
-done
+# Of the system's headers only OpenCL's, which are the same everywhere.
+cp -R /usr/include/CL "$deps/include/"
 
 # What cannot be had is left out; what is there must build.
 extras=ON
@@ -85,14 +83,14 @@ else
 fi
 cmake -S . -B "$root/tree" -G Ninja -DCMAKE_TOOLCHAIN_FILE="$PWD/cmake/mingw-w64.cmake" -DCMAKE_BUILD_TYPE=Release \
     -DCLATTN_DYNAMIC_OPENCL=ON -DCLATTN_WERROR=ON -DCLATTN_BUILD_TOOLS=$extras -DCLATTN_BUILD_TESTS=$extras \
-    -DOpenCL_INCLUDE_DIR="$deps/include" -DXXHASH_INCLUDE_DIR="$deps/include" \
+    -DOpenCL_INCLUDE_DIR="$deps/include" \
     -DCJSON_INCLUDE_DIR="$deps/include" -DCJSON_LIBRARY="$deps/lib/libcjson.a" \
     -DCMOCKA_INCLUDE_DIR="$deps/include" -DCMOCKA_LIBRARY="$deps/lib/libcmocka.a" >/dev/null
 cmake --build "$root/tree" -- -k 0
 # The DLL links too, and needs no other library than the system's.
 cmake -S . -B "$root/dll" -G Ninja -DCMAKE_TOOLCHAIN_FILE="$PWD/cmake/mingw-w64.cmake" -DCMAKE_BUILD_TYPE=Release \
     -DCLATTN_DYNAMIC_OPENCL=ON -DBUILD_SHARED_LIBS=ON -DCLATTN_WERROR=ON -DCLATTN_BUILD_TOOLS=OFF -DCLATTN_BUILD_TESTS=OFF \
-    -DOpenCL_INCLUDE_DIR="$deps/include" -DXXHASH_INCLUDE_DIR="$deps/include" >/dev/null
+    -DOpenCL_INCLUDE_DIR="$deps/include" >/dev/null
 cmake --build "$root/dll"
 say "library, DLL$([ $extras = OFF ] || echo ", program and unit tests") built"
 

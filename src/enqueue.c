@@ -73,6 +73,8 @@ struct chain {
     const cl_event *wait_list;
     bool in_order;   /* the queue itself keeps the order: no event between launches */
     cl_event before; /* the last launch so far; NULL: the caller's wait list */
+    bool wants_first;
+    cl_event first; /* of the first launch, where it is wanted */
 };
 
 /* One launch that waits for the one before it, so that an out-of-order queue keeps their order. `event` NULL: not the last. */
@@ -80,14 +82,22 @@ static clattn_status enqueue_one(struct chain *chain, cl_kernel kernel, size_t g
                                  cl_event *event, clattn_error *error)
 {
     const size_t global = groups * work_group;
+    const bool is_link = !last && !chain->in_order, is_first = chain->wants_first && !chain->first;
     cl_event after = NULL;
-    cl_event *const end = last ? event : chain->in_order ? NULL : &after;
-    const cl_int code =
-        clEnqueueNDRangeKernel(chain->queue, kernel, 1, NULL, &global, &work_group, chain->before ? 1 : chain->wait_count,
-                               chain->before ? &chain->before : chain->wait_list, end);
+    const cl_int code = clEnqueueNDRangeKernel(
+        chain->queue, kernel, 1, NULL, &global, &work_group, chain->before ? 1 : chain->wait_count,
+        chain->before ? &chain->before : chain->wait_list, is_link || is_first || (last && event) ? &after : NULL);
     if (chain->before)
         clReleaseEvent(chain->before);
-    chain->before = after;
+    chain->before = NULL;
+    if (code == CL_SUCCESS && is_first && clRetainEvent(after) == CL_SUCCESS)
+        chain->first = after;
+    if (code == CL_SUCCESS && last && event)
+        *event = after;
+    else if (code == CL_SUCCESS && is_link)
+        chain->before = after;
+    else if (after)
+        clReleaseEvent(after);
     if (chain->in_order) {
         chain->wait_count = 0;
         chain->wait_list = NULL;
@@ -144,6 +154,23 @@ static clattn_status enqueue_parts(clattn_plan *plan, const struct choice *choic
     return enqueue_launches(choice->plan, &choice->config, chain, call, true, event, error);
 }
 
+/* A call without work: one marker. */
+static clattn_status enqueue_nothing(const clattn_plan *plan, struct chain *chain, cl_event *event, clattn_error *error)
+{
+    cl_event marker = NULL;
+    const bool is_wanted = event || chain->wants_first;
+    TRY(cla_enqueue_marker(plan->context, chain->queue, chain->wait_count, chain->wait_list, is_wanted ? &marker : NULL,
+                           error));
+    if (event)
+        *event = marker;
+    if (chain->wants_first) {
+        chain->first = marker;
+        if (event)
+            clRetainEvent(marker);
+    }
+    return CLATTN_SUCCESS;
+}
+
 clattn_status clattn_enqueue(clattn_plan *plan, cl_command_queue queue, const clattn_call *given, cl_uint wait_count,
                              const cl_event *wait_list, cl_event *event, clattn_error *error)
 {
@@ -157,12 +184,20 @@ clattn_status clattn_enqueue(clattn_plan *plan, cl_command_queue queue, const cl
     if (wait_count == 0)
         wait_list = NULL;
     TRY(cla_call_take(plan, given, &call, &choice, &empty, error));
-    if (empty)
-        return cla_enqueue_marker(plan->context, queue, wait_count, wait_list, event, error);
-
     cl_mem own = NULL;
     clattn_status status = CLATTN_SUCCESS;
-    struct chain chain = {plan->context, queue, wait_count, wait_list, cla_is_in_order(queue), NULL};
+    struct chain chain = {.context = plan->context,
+                          .queue = queue,
+                          .wait_count = wait_count,
+                          .wait_list = wait_list,
+                          .in_order = cla_is_in_order(queue),
+                          .wants_first = call.first_event != NULL};
+    if (empty) {
+        TRY(enqueue_nothing(plan, &chain, event, error));
+        if (call.first_event)
+            *call.first_event = chain.first;
+        return CLATTN_SUCCESS;
+    }
     cla_lock_take(&plan->lock);
     if (choice.workspace > 0 && call.workspace.kind == CLATTN_BUFFER_NONE) {
         status = cla_scratch_take(&plan->scratch, plan->context->cl, queue, chain.in_order, choice.workspace, &own, error);
@@ -174,5 +209,9 @@ clattn_status clattn_enqueue(clattn_plan *plan, cl_command_queue queue, const cl
         clReleaseEvent(chain.before);
     cla_scratch_give(&plan->scratch, own);
     cla_lock_give(&plan->lock);
+    if (status == CLATTN_SUCCESS && call.first_event)
+        *call.first_event = chain.first;
+    else if (chain.first)
+        clReleaseEvent(chain.first);
     return status;
 }

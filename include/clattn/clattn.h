@@ -381,9 +381,9 @@ typedef struct clattn_plan_options {
      * slow engine that serves every problem, on GPUs (drivers reset a device that is busy for some seconds), and none for
      * others; negative: none. */
     double max_launch_ms;
-    /* The calls are at the plan's bounds, or close to them: one engine with one tile is built, and serves smaller calls too, slowly
-     * where they are much smaller. false: the plan also has what smaller calls want, such as one query where the bound is 512,
-     * and chooses for each call as a plan made for it would; that takes more builds. */
+    /* The calls are at the plan's bounds, or close to them: one engine with one tile is built, and serves smaller calls too,
+     * slowly where they are much smaller. false: the plan also has what smaller calls want, such as one query where the bound
+     * is 512, and chooses for each call as a plan made for it would; that takes more builds. */
     bool at_bounds;
 } clattn_plan_options;
 
@@ -483,6 +483,8 @@ typedef struct clattn_call {
     clattn_buffer q_starts, kv_starts;            /* the same */
     clattn_strides mask_strides, bias_strides;    /* as in the problem, for rows as long as the keys of the call; 0 along batch
                                                      and heads where the problem's are 0, and only there */
+    cl_event *first_event; /* NULL, or receives an event of the first command of the call (see clattn_enqueue); the caller
+                              releases it */
 } clattn_call;
 
 /* No buffers; numbers as in the plan's problem. */
@@ -504,6 +506,9 @@ CLATTN_API clattn_status clattn_call_workspace(clattn_plan *plan, const clattn_c
  *   queue         of the plan's context and device; in-order or out-of-order.
  *   wait_count, wait_list  as in clEnqueueNDRangeKernel: (0, NULL) and (0, list) wait for nothing, (n, NULL) is an error.
  *   event         NULL, or receives an event that completes with the last command of this call; the caller releases it.
+ * A call may be several commands. On a queue with profiling, its time is from CL_PROFILING_COMMAND_START of call.first_event to
+ * CL_PROFILING_COMMAND_END of `event`; where it is one command, both are that command's event. Nothing is flushed: commands may
+ * not begin before clFlush, clFinish or a blocking call on the queue.
  * Every buffer is retained by OpenCL until the commands end, as with any kernel. Buffer sizes are checked against strides
  * before anything is queued. What is written (o, lse, scores, workspace) must share no byte with anything else: a call is
  * refused where handles and strides show that it does. They do not show it for two sub-buffers of one buffer. With batch,

@@ -196,6 +196,83 @@ static cl_uint context_references(void)
 
 /* R095: many calls, with and without events; what the caller owns is retained no more often afterwards than after the
  * first one (an implementation may hold on to the last command). */
+static cl_ulong time_of(cl_event event, cl_profiling_info what)
+{
+    cl_ulong time = 0;
+    assert_int_equal(clGetEventProfilingInfo(event, what, sizeof time, &time, NULL), CL_SUCCESS);
+    return time;
+}
+
+/* `unfused` has three launches: the first begins before the last, and all three lie between the two events. A call of one
+ * launch, or of none, has one event for both. */
+static void first_and_last_event_cover_the_whole_call(void **state)
+{
+    (void)state;
+    static const cl_command_queue_properties kinds[] = {0, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE};
+    static const char *const engines[] = {"unfused", "reference"};
+    for (size_t i = 0; i < 2 * COUNT_OF(kinds); i++) {
+        struct fixture f;
+        cl_event first = NULL, last = NULL;
+        cl_command_queue queue = bench_queue_with(kinds[i / 2] | CL_QUEUE_PROFILING_ENABLE);
+        if (queue == NULL) {
+            continue;
+        }
+        begin(&f, engines[i % 2]);
+        f.call.first_event = &first;
+        assert_ok(clattn_enqueue(f.plan, queue, &f.call, 0, NULL, &last, &error), &error);
+        assert_non_null(first);
+        assert_int_equal(clWaitForEvents(1, &last), CL_SUCCESS);
+        if (i % 2 == 0) {
+            assert_ptr_not_equal(first, last);
+            assert_true(time_of(first, CL_PROFILING_COMMAND_END) <= time_of(last, CL_PROFILING_COMMAND_START));
+        } else {
+            assert_ptr_equal(first, last);
+        }
+        assert_true(time_of(first, CL_PROFILING_COMMAND_START) < time_of(last, CL_PROFILING_COMMAND_END));
+        clReleaseEvent(first);
+        clReleaseEvent(last);
+        /* The first one alone. */
+        first = NULL;
+        assert_ok(clattn_enqueue(f.plan, queue, &f.call, 0, NULL, NULL, &error), &error);
+        assert_non_null(first);
+        clReleaseEvent(first);
+        f.call.seq_q = 0;
+        assert_ok(clattn_enqueue(f.plan, queue, &f.call, 0, NULL, &last, &error), &error);
+        assert_ptr_equal(first, last);
+        clReleaseEvent(first);
+        clReleaseEvent(last);
+        assert_int_equal(clFinish(queue), CL_SUCCESS);
+        clReleaseCommandQueue(queue);
+        assert_true(buffers_all_one(&f.buffers, bench.queue));
+        end(&f);
+    }
+}
+
+/* The form of one call takes part in an application's own order of events. */
+static void the_one_call_form_waits_and_has_an_event(void **state)
+{
+    (void)state;
+    struct fixture f;
+    cl_int code, status = CL_COMPLETE;
+    cl_event event = NULL;
+    begin(&f, "reference");
+    cl_event user = clCreateUserEvent(clattn_context_cl(bench.context), &code);
+    assert_int_equal(code, CL_SUCCESS);
+    assert_ok(clattn_attention(bench.context, bench.queue, &f.problem, f.buffers.q, f.buffers.k, f.buffers.v, f.buffers.o, NULL,
+                               1, &user, &event, &error),
+              &error);
+    assert_non_null(event);
+    clFlush(bench.queue);
+    assert_int_equal(clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL), CL_SUCCESS);
+    assert_int_not_equal(status, CL_COMPLETE);
+    clSetUserEventStatus(user, CL_COMPLETE);
+    assert_int_equal(clWaitForEvents(1, &event), CL_SUCCESS);
+    assert_true(buffers_all_one(&f.buffers, bench.queue));
+    clReleaseEvent(user);
+    clReleaseEvent(event);
+    end(&f);
+}
+
 static void case_R095_nothing_piles_up(void **state)
 {
     (void)state;
@@ -313,6 +390,8 @@ int main(void)
         cmocka_unit_test(stages_wait_and_the_event_is_the_last),
         cmocka_unit_test(chains_on_an_out_of_order_queue),
         cmocka_unit_test(profiling_changes_nothing),
+        cmocka_unit_test(first_and_last_event_cover_the_whole_call),
+        cmocka_unit_test(the_one_call_form_waits_and_has_an_event),
         cmocka_unit_test(case_R095_nothing_piles_up),
         cmocka_unit_test(work_outlives_its_plan),
         cmocka_unit_test(an_event_function_may_call_back),

@@ -29,26 +29,40 @@ static clattn_status take_options(const clattn_context_options *given, clattn_co
     return cla_struct_take("options", given, offsetof(clattn_context_options, overrides), options, sizeof *options, error);
 }
 
+/* Whether a device, or one that it is a part of, is in the list: PoCL 3.1 lists the parents of a context's sub-devices. */
+static bool is_listed(cl_device_id device, const cl_device_id *list, size_t count)
+{
+    while (device) {
+        for (size_t i = 0; i < count; i++)
+            if (list[i] == device)
+                return true;
+        if (clGetDeviceInfo(device, CL_DEVICE_PARENT_DEVICE, sizeof device, &device, NULL) != CL_SUCCESS)
+            return false;
+    }
+    return false;
+}
+
 /* `device` among the devices of `cl`, or the first of them when it is NULL. */
 static clattn_status adopt(cl_context cl, cl_device_id device, clattn_context *context, clattn_error *error)
 {
-    cl_device_id few[64];
+    cl_device_id *list = NULL;
     size_t bytes = 0;
     cl_int code = clGetContextInfo(cl, CL_CONTEXT_DEVICES, 0, NULL, &bytes);
-    if (code == CL_SUCCESS && bytes > sizeof few)
-        bytes = sizeof few;
-    if (code == CL_SUCCESS)
-        code = clGetContextInfo(cl, CL_CONTEXT_DEVICES, sizeof few, few, &bytes);
+    if (code == CL_SUCCESS && bytes > 0) {
+        list = malloc(bytes);
+        code = list ? clGetContextInfo(cl, CL_CONTEXT_DEVICES, bytes, list, NULL) : CL_OUT_OF_HOST_MEMORY;
+    }
+    const size_t count = bytes / sizeof *list;
+    context->device = device || code != CL_SUCCESS || count == 0 ? device : list[0];
+    const bool found = code == CL_SUCCESS && is_listed(context->device, list, count);
+    free(list);
+    if (code == CL_OUT_OF_HOST_MEMORY)
+        return cla_fail_cl(error, code, "clGetContextInfo");
     if (code != CL_SUCCESS)
         return cla_fail(error, CLATTN_INVALID_ARGUMENT, "cl", "cl is no usable OpenCL context (clGetContextInfo: %s)",
                         cla_cl_name(code));
-    const size_t count = bytes / sizeof *few;
-    bool found = device == NULL && count > 0;
-    for (size_t i = 0; i < count && !found; i++)
-        found = few[i] == device;
     if (!found)
         return cla_fail(error, CLATTN_INVALID_ARGUMENT, "device", "device is not one of the %zu devices of cl", count);
-    context->device = device ? device : few[0];
     code = clRetainContext(cl);
     if (code != CL_SUCCESS)
         return cla_fail_cl(error, code, "clRetainContext");

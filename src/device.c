@@ -2,6 +2,7 @@
 #include "device.h"
 
 #include "environment.h"
+#include "probe.h"
 #include "text.h"
 
 #include <ctype.h>
@@ -18,18 +19,26 @@ struct device_list {
     const char *failed_call;
 };
 
+/* Whether `text` begins with `part`, in any case. */
+static bool begins(const char *text, const char *part, size_t length)
+{
+    size_t i = 0;
+    while (i < length && text[i] && tolower((unsigned char)text[i]) == tolower((unsigned char)part[i]))
+        i++;
+    return i == length;
+}
+
 static bool contains(const char *text, const char *part, size_t length)
 {
-    if (length == 0)
-        return false;
-    for (; *text; text++) {
-        size_t i = 0;
-        while (i < length && text[i] && tolower((unsigned char)text[i]) == tolower((unsigned char)part[i]))
-            i++;
-        if (i == length)
+    for (; length > 0 && *text; text++)
+        if (begins(text, part, length))
             return true;
-    }
     return false;
+}
+
+static bool is_word(const char *text, const char *word)
+{
+    return strlen(text) == strlen(word) && begins(text, word, strlen(word));
 }
 
 static bool read_index(const char *text, size_t length, int *index)
@@ -41,6 +50,12 @@ static bool read_index(const char *text, size_t length, int *index)
         *index = *index * 10 + (text[i] - '0');
     }
     return length > 0;
+}
+
+bool cla_selector_is_number(const char *selector)
+{
+    int index;
+    return selector && read_index(selector, strlen(selector), &index);
 }
 
 static const struct device_entry *first_of_type(const struct device_entry *list, size_t count, cl_device_type type)
@@ -76,10 +91,12 @@ const struct device_entry *cla_device_match(const struct device_entry *list, siz
         const char *name;
         cl_device_type type;
     } types[] = {{"gpu", CL_DEVICE_TYPE_GPU}, {"cpu", CL_DEVICE_TYPE_CPU}, {"accelerator", CL_DEVICE_TYPE_ACCELERATOR}};
-    if (!selector || !*selector || strcmp(selector, "default") == 0)
+    if (!selector || !*selector || is_word(selector, "default"))
         return default_of(list, count);
+    if (cla_selector_is_number(selector))
+        return NULL;
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-        if (strcmp(selector, types[i].name) == 0)
+        if (is_word(selector, types[i].name))
             return first_of_type(list, count, types[i].type);
     const char *colon = strchr(selector, ':');
     const size_t length = colon ? (size_t)(colon - selector) : strlen(selector);
@@ -107,7 +124,7 @@ static bool add_devices(struct device_list *list, int platform_index, cl_platfor
 {
     cl_uint count = 0;
     cl_int code = clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, NULL, &count);
-    if (code != CL_SUCCESS || count == 0 || count > 4096) {
+    if (code != CL_SUCCESS || count == 0) {
         pass_over(list, "clGetDeviceIDs", code);
         return true;
     }
@@ -135,9 +152,8 @@ static bool add_devices(struct device_list *list, int platform_index, cl_platfor
             continue;
         }
         clGetDeviceInfo(ids[i], CL_DEVICE_AVAILABLE, sizeof available, &available, NULL);
-        clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof e->platform_name, e->platform_name, NULL);
-        clGetDeviceInfo(ids[i], CL_DEVICE_NAME, sizeof e->device_name, e->device_name, NULL);
-        e->platform_name[sizeof e->platform_name - 1] = e->device_name[sizeof e->device_name - 1] = '\0';
+        cla_read_platform_text(platform, CL_PLATFORM_NAME, e->platform_name, sizeof e->platform_name);
+        cla_read_device_text(ids[i], CL_DEVICE_NAME, e->device_name, sizeof e->device_name);
         list->count += available == CL_TRUE;
     }
     free(ids);
@@ -245,9 +261,11 @@ static clattn_status find(const char *selector, const char *variable, cl_device_
         for (size_t i = 0; i < list.count; i++)
             cla_text_add(&there, "\n  %d:%d  %s: %s", list.entries[i].platform_index, list.entries[i].device_index,
                          list.entries[i].platform_name, list.entries[i].device_name);
-        status = cla_fail(error, CLATTN_NO_DEVICE, variable ? variable : "device", "%s%sno device matches \"%s\"; there are:%s",
-                          variable ? variable : "", variable ? " in the environment: " : "", selector ? selector : "default",
-                          there.data ? there.data : "");
+        status =
+            cla_fail(error, CLATTN_NO_DEVICE, variable ? variable : "device", "%s%sno device matches \"%s\"%s; there are:%s",
+                     variable ? variable : "", variable ? " in the environment: " : "", selector ? selector : "default",
+                     cla_selector_is_number(selector) ? " (a number alone: write PLATFORM:DEVICE, such as 0:1)" : "",
+                     there.data ? there.data : "");
         cla_text_free(&there);
     }
     free(list.entries);

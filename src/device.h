@@ -21,4 +21,7 @@ const struct device_entry *cla_device_match(const struct device_entry *list, siz
 /* clattn_device_find; without a selector, CLATTN_DEVICE counts unless the environment is ignored. */
 clattn_status cla_device_find(bool ignore_environment, const char *selector, cl_device_id *device, clattn_error *error);
 
+/* A number alone, which matches no device: it might be meant for a platform's or a device's, or stand in a name. */
+bool cla_selector_is_number(const char *selector);
+
 #endif

@@ -16,14 +16,18 @@
 #define DEVICE_WARP_SIZE_NV 0x4003
 #define DEVICE_WAVEFRONT_WIDTH_AMD 0x4043
 
-static void read_string(cl_device_id device, cl_device_info name, char *out, size_t size)
+/* A text of the device, or of the platform where `device` is NULL. */
+static void read_text(cl_device_id device, cl_platform_id platform, cl_uint name, char *out, size_t size)
 {
     size_t needed = 0;
     out[0] = '\0';
-    if (clGetDeviceInfo(device, name, 0, NULL, &needed) != CL_SUCCESS || needed == 0)
+    const cl_int asked =
+        device ? clGetDeviceInfo(device, name, 0, NULL, &needed) : clGetPlatformInfo(platform, name, 0, NULL, &needed);
+    if (asked != CL_SUCCESS || needed == 0)
         return;
     char *value = calloc(needed + 1, 1);
-    if (value && clGetDeviceInfo(device, name, needed, value, NULL) == CL_SUCCESS) {
+    if (value && (device ? clGetDeviceInfo(device, name, needed, value, NULL)
+                         : clGetPlatformInfo(platform, name, needed, value, NULL)) == CL_SUCCESS) {
         /* One line: facts are printed a line each. */
         for (char *c = value; *c; c++)
             if (*c == '\n' || *c == '\r')
@@ -33,6 +37,16 @@ static void read_string(cl_device_id device, cl_device_info name, char *out, siz
             out[length - 1] = '\0';
     }
     free(value);
+}
+
+void cla_read_device_text(cl_device_id device, cl_device_info name, char *out, size_t size)
+{
+    read_text(device, NULL, name, out, size);
+}
+
+void cla_read_platform_text(cl_platform_id platform, cl_platform_info name, char *out, size_t size)
+{
+    read_text(NULL, platform, name, out, size);
 }
 
 /* Any unsigned scalar, whatever its width on this device; 0 when it cannot be had. */
@@ -63,8 +77,8 @@ static void read_platform(cl_device_id device, struct facts *facts)
     cl_platform_id platform = NULL;
     if (clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof platform, &platform, NULL) != CL_SUCCESS || !platform)
         return;
-    clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof facts->platform_name, facts->platform_name, NULL);
-    clGetPlatformInfo(platform, CL_PLATFORM_VERSION, sizeof facts->platform_version, facts->platform_version, NULL);
+    cla_read_platform_text(platform, CL_PLATFORM_NAME, facts->platform_name, sizeof facts->platform_name);
+    cla_read_platform_text(platform, CL_PLATFORM_VERSION, facts->platform_version, sizeof facts->platform_version);
 }
 
 static uint64_t device_kind(uint64_t type)
@@ -134,12 +148,12 @@ clattn_status cla_probe(cl_device_id device, const char *overrides, bool ignore_
 {
     memset(facts, 0, sizeof *facts);
     read_platform(device, facts);
-    read_string(device, CL_DEVICE_NAME, facts->device_name, sizeof facts->device_name);
-    read_string(device, CL_DEVICE_VENDOR, facts->device_vendor, sizeof facts->device_vendor);
-    read_string(device, CL_DEVICE_VERSION, facts->device_version, sizeof facts->device_version);
-    read_string(device, CL_DRIVER_VERSION, facts->driver_version, sizeof facts->driver_version);
-    read_string(device, CL_DEVICE_OPENCL_C_VERSION, facts->c_version, sizeof facts->c_version);
-    read_string(device, CL_DEVICE_EXTENSIONS, facts->extensions, sizeof facts->extensions);
+    cla_read_device_text(device, CL_DEVICE_NAME, facts->device_name, sizeof facts->device_name);
+    cla_read_device_text(device, CL_DEVICE_VENDOR, facts->device_vendor, sizeof facts->device_vendor);
+    cla_read_device_text(device, CL_DEVICE_VERSION, facts->device_version, sizeof facts->device_version);
+    cla_read_device_text(device, CL_DRIVER_VERSION, facts->driver_version, sizeof facts->driver_version);
+    cla_read_device_text(device, CL_DEVICE_OPENCL_C_VERSION, facts->c_version, sizeof facts->c_version);
+    cla_read_device_text(device, CL_DEVICE_EXTENSIONS, facts->extensions, sizeof facts->extensions);
     read_limits(device, facts);
     read_nvidia(device, facts);
     if (facts->preferred_multiple == 0 && cla_facts_has_extension(facts, "cl_amd_device_attribute_query"))

@@ -11,4 +11,8 @@
 clattn_status cla_probe(cl_device_id device, const char *overrides, bool ignore_environment, struct facts *facts,
                         clattn_error *error);
 
+/* A text of OpenCL's on one line, cut at the end when it is too long; "" when it cannot be had. */
+void cla_read_device_text(cl_device_id device, cl_device_info name, char *out, size_t size);
+void cla_read_platform_text(cl_platform_id platform, cl_platform_info name, char *out, size_t size);
+
 #endif

@@ -110,8 +110,9 @@ static inline void clattn_error_init(clattn_error *error) { clattn_error_init_si
 /* How a device is named, in options, on command lines and in the environment variable CLATTN_DEVICE:
  *     "1:0"             platform 1, device 0, numbered as `clattn info` lists them
  *     "gpu" "cpu" "accelerator" "default"
- *     "nvidia"          any case-insensitive part of a platform's or a device's name
- *     "nvidia:h200"     a part of the platform's name, then a part of the device's
+ *     "nvidia"          any part of a platform's or a device's name, but no number alone
+ *     "nvidia:h200"     a part of the platform's name, then a part of the device's; either may be a number, as above
+ * Upper and lower case are the same. A number alone ("1") matches nothing.
  * NULL or "" means: the first GPU, otherwise the first accelerator, otherwise the first CPU. A platform that fails is passed
  * over. */
 
@@ -192,9 +193,9 @@ static inline void clattn_context_options_init(clattn_context_options *options)
 
 /* A context for one device.
  *   cl            an OpenCL context that holds the device; it is retained. NULL: the library makes one.
- *   device        one of its devices. NULL: the first device of `cl`, or the one that options->device names.
- *   options       NULL: defaults.
- * Errors: INVALID_ARGUMENT (device not in cl, malformed override), NO_PLATFORM, NO_DEVICE, OPENCL, OUT_OF_HOST_MEMORY. */
+ *   device        one of its devices, or a part of one (a sub-device). NULL: the first device of `cl`, or the one that
+ * options->device names. options       NULL: defaults. Errors: INVALID_ARGUMENT (device not in cl, malformed override),
+ * NO_PLATFORM, NO_DEVICE, OPENCL, OUT_OF_HOST_MEMORY. */
 CLATTN_API clattn_status clattn_context_create(cl_context cl, cl_device_id device, const clattn_context_options *options,
                                                clattn_context **context, clattn_error *error);
 

@@ -82,6 +82,47 @@ static void case_R062_selection_from_the_api(void **state)
     clattn_context_destroy(context);
 }
 
+static void a_number_alone_is_told_how_to_be_a_selector(void **state)
+{
+    (void)state;
+    cl_device_id device = NULL;
+    assert_int_equal(clattn_device_find("0", &device, &error), CLATTN_NO_DEVICE);
+    assert_contains(error.message, "PLATFORM:DEVICE");
+    assert_contains(error.message, "0:0");
+}
+
+/* A caller's context of parts of a device, more than any fixed list holds; PoCL 3.1 lists the whole device in their place. */
+static void parts_of_a_device_are_served(void **state)
+{
+    (void)state;
+    enum { PARTS = 70 };
+    const cl_device_partition_property one[] = {CL_DEVICE_PARTITION_BY_COUNTS, 1, CL_DEVICE_PARTITION_BY_COUNTS_LIST_END, 0};
+    cl_device_id whole = NULL, parts[PARTS];
+    cl_int code;
+    assert_ok(clattn_device_find("0:0", &whole, &error), &error);
+    for (int i = 0; i < PARTS; i++) {
+        cl_uint count = 0;
+        if (clCreateSubDevices(whole, one, 1, &parts[i], &count) != CL_SUCCESS) {
+            assert_int_equal(i, 0);
+            skip();
+        }
+    }
+    for (int count = 1; count <= PARTS; count += PARTS - 1) {
+        cl_context cl = clCreateContext(NULL, (cl_uint)count, parts, NULL, NULL, &code);
+        clattn_context *context = NULL;
+        assert_int_equal(code, CL_SUCCESS);
+        assert_ok(clattn_context_create(cl, parts[count - 1], NULL, &context, &error), &error);
+        assert_ptr_equal(clattn_context_device(context), parts[count - 1]);
+        clattn_context_destroy(context);
+        assert_ok(clattn_context_create(cl, NULL, NULL, &context, &error), &error);
+        clattn_context_destroy(context);
+        clReleaseContext(cl);
+    }
+    for (int i = 0; i < PARTS; i++) {
+        clReleaseDevice(parts[i]);
+    }
+}
+
 static void case_R108_selection_from_the_environment(void **state)
 {
     (void)state;
@@ -444,6 +485,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(every_device_is_visited, start),
         cmocka_unit_test_setup(case_R062_selection_from_the_api, start),
+        cmocka_unit_test_setup(a_number_alone_is_told_how_to_be_a_selector, start),
+        cmocka_unit_test_setup(parts_of_a_device_are_served, start),
         cmocka_unit_test_setup(case_R108_selection_from_the_environment, start),
         cmocka_unit_test_setup(facts_are_the_devices_own, start),
         cmocka_unit_test_setup(overrides_from_api_and_environment, start),

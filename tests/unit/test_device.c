@@ -85,6 +85,31 @@ static void by_platform_and_device(void **state)
     assert_int_equal(match("amd:h200"), -1);
 }
 
+/* As parts of names are. */
+static void types_are_known_in_any_case(void **state)
+{
+    (void)state;
+    assert_int_equal(match("GPU"), match("gpu"));
+    assert_int_equal(match("Cpu"), match("cpu"));
+    assert_int_equal(match("ACCELERATOR"), match("accelerator"));
+    assert_int_equal(match("DEFAULT"), match("default"));
+}
+
+/* "1" is neither the 1 of pac_a10 nor that of Intel's graphics, nor a platform or device. */
+static void a_number_alone_matches_nothing(void **state)
+{
+    (void)state;
+    static const char *const numbers[] = {"0", "1", "770", "100", "007"};
+    for (size_t i = 0; i < COUNT_OF(numbers); i++) {
+        assert_int_equal(match(numbers[i]), -1);
+        assert_true(cla_selector_is_number(numbers[i]));
+    }
+    assert_false(cla_selector_is_number("A100"));
+    assert_false(cla_selector_is_number("0:1"));
+    assert_false(cla_selector_is_number(""));
+    assert_false(cla_selector_is_number(NULL));
+}
+
 static void odd_selectors_match_nothing(void **state)
 {
     (void)state;
@@ -105,6 +130,8 @@ int main(void)
         cmocka_unit_test(by_index),
         cmocka_unit_test(by_part_of_a_name_in_any_case),
         cmocka_unit_test(by_platform_and_device),
+        cmocka_unit_test(types_are_known_in_any_case),
+        cmocka_unit_test(a_number_alone_matches_nothing),
         cmocka_unit_test(odd_selectors_match_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

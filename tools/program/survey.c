@@ -63,11 +63,17 @@ static void describe_loader(struct survey *survey)
 
 static void list_platforms(struct survey *survey)
 {
-    cl_platform_id ids[SURVEY_MAX_PLATFORMS];
     cl_uint count = 0;
-    if (clGetPlatformIDs(SURVEY_MAX_PLATFORMS, ids, &count) != CL_SUCCESS)
+    if (clGetPlatformIDs(0, NULL, &count) != CL_SUCCESS || count == 0)
         return;
-    survey->platform_count = count < SURVEY_MAX_PLATFORMS ? count : SURVEY_MAX_PLATFORMS;
+    cl_platform_id *ids = calloc(count, sizeof *ids);
+    survey->platforms = calloc(count, sizeof *survey->platforms);
+    survey->out_of_memory = !ids || !survey->platforms;
+    if (survey->out_of_memory || clGetPlatformIDs(count, ids, NULL) != CL_SUCCESS) {
+        free(ids);
+        return;
+    }
+    survey->platform_count = count;
     for (size_t i = 0; i < survey->platform_count; i++) {
         struct survey_platform *platform = &survey->platforms[i];
         platform->id = ids[i];
@@ -78,18 +84,26 @@ static void list_platforms(struct survey *survey)
         cli_clean(platform->name);
         cli_clean(platform->version);
     }
+    free(ids);
 }
 
 static bool add_device(void *user, int platform_index, int device_index, cl_platform_id platform, cl_device_id id)
 {
     struct survey *survey = user;
-    struct survey_device *device = &survey->devices[survey->device_count++];
+    struct survey_device *devices = realloc(survey->devices, (survey->device_count + 1) * sizeof *devices);
+    if (devices == NULL) {
+        survey->out_of_memory = true;
+        return false;
+    }
+    survey->devices = devices;
+    struct survey_device *device = &devices[survey->device_count++];
+    memset(device, 0, sizeof *device);
     device->platform = platform_index;
     device->index = device_index;
     device->id = id;
     for (size_t i = 0; i < survey->platform_count; i++)
         survey->platforms[i].device_count += survey->platforms[i].id == platform;
-    return survey->device_count < SURVEY_MAX_DEVICES;
+    return true;
 }
 
 static void ask_facts(struct survey_device *device)
@@ -120,6 +134,8 @@ int survey_take(struct survey *survey, const char *selector)
     survey->device_count = 0;
     list_platforms(survey);
     (void)clattn_devices(add_device, survey, NULL);
+    if (survey->out_of_memory)
+        return cli_fail("info", CLI_FAILED, "", "out of memory");
     if (clattn_device_find(selector, &chosen, &error) != CLATTN_SUCCESS)
         return cli_fail_library("info", &error);
     if (selector != NULL)
@@ -204,4 +220,6 @@ void survey_free(struct survey *survey)
         free(survey->devices[i].answer.text);
         free(survey->devices[i].answer.others);
     }
+    free(survey->devices);
+    free(survey->platforms);
 }

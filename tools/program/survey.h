@@ -5,8 +5,6 @@
 
 #include "cli.h"
 
-enum { SURVEY_MAX_PLATFORMS = 32, SURVEY_MAX_DEVICES = 64 };
-
 /* What would serve a shape on a device. */
 struct survey_answer {
     bool asked;
@@ -33,10 +31,11 @@ struct survey_platform {
 };
 
 struct survey {
-    struct survey_platform platforms[SURVEY_MAX_PLATFORMS];
+    struct survey_platform *platforms;
     size_t platform_count;
-    struct survey_device devices[SURVEY_MAX_DEVICES];
+    struct survey_device *devices;
     size_t device_count;
+    bool out_of_memory;
     char system[256];  /* "Linux 6.1 x86_64" */
     char loader[320];  /* "OpenCL ICD Loader 2.3.1 (OCL Icd)", or "n/a" */
     const char *shape; /* what was asked for, NULL: nothing */

@@ -194,8 +194,9 @@ static inline void clattn_context_options_init(clattn_context_options *options)
 /* A context for one device.
  *   cl            an OpenCL context that holds the device; it is retained. NULL: the library makes one.
  *   device        one of its devices, or a part of one (a sub-device). NULL: the first device of `cl`, or the one that
- * options->device names. options       NULL: defaults. Errors: INVALID_ARGUMENT (device not in cl, malformed override),
- * NO_PLATFORM, NO_DEVICE, OPENCL, OUT_OF_HOST_MEMORY. */
+ *                 options->device names.
+ *   options       NULL: defaults.
+ * Errors: INVALID_ARGUMENT (device not in cl, malformed override), NO_PLATFORM, NO_DEVICE, OPENCL, OUT_OF_HOST_MEMORY. */
 CLATTN_API clattn_status clattn_context_create(cl_context cl, cl_device_id device, const clattn_context_options *options,
                                                clattn_context **context, clattn_error *error);
 

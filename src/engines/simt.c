@@ -196,7 +196,7 @@ static bool is_by_four(const clattn_problem *problem, const clattn_tensor *tenso
 }
 
 /* K as it lies in memory is copied 16 bytes at a time, a quarter of the copies, but products read more at once. On the largest
- * tile, whose copies wait for each other longest, that is the faster way; on the others it is not (docs/performance.md). */
+ * tile, whose copies wait for each other longest, that is the faster way; on the others it is not (docs/notes/simt.md). */
 static bool k_by_rows(const struct facts *facts, const clattn_problem *problem, const struct shape *shape)
 {
     return copies_by_itself(facts) && !along_keys(&problem->k) && shape->work_group == 256 && shape->rows * shape->cols == 64;

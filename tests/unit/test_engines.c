@@ -160,7 +160,7 @@ static void nv_wgmma_leaves_rows_past_2_to_the_31(void **state)
     assert_contains(why, "2^31 rows");
 }
 
-/* Tiles by head size, and where keys are hidden in much of what a tile computes; the limits are what docs/performance.md
+/* Tiles by head size, and where keys are hidden in much of what a tile computes; the limits are what docs/notes
  * measured. */
 static void nv_wgmma_takes_other_tiles_for_short_calls(void **state)
 {
@@ -228,7 +228,7 @@ static void nv_wgmma_names_what_it_leaves(void **state)
     assert_contains(why, "head sizes up to 256");
 }
 
-/* Where copies alone fill a slot and a row stays within a warp; smaller heads are slower with them (docs/performance.md). */
+/* Where copies alone fill a slot and a row stays within a warp; smaller heads are slower with them (docs/notes). */
 static void simt_gives_slots_barriers_of_their_own(void **state)
 {
     (void)state;

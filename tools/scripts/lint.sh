@@ -24,6 +24,8 @@ quick()
         return 1
     fi
     tools/scripts/includes.py
+    # Tables and pictures of the docs stem from docs/results.
+    tools/scripts/results.py --check
 }
 
 # The sources that this system builds, of the library and the tools.

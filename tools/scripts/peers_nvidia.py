@@ -191,8 +191,8 @@ def label(row, name):
     return f"clattn ({row['auto']})" if name == "auto" else name
 
 
-def plot(path, report):
-    """Bars, a group a shape."""
+def picture(report):
+    """An SVG of bars, a group a shape."""
     rows = report["results"]
     most = max(max(row["tflops"].values()) for row in rows if row["tflops"])
     scale = (WIDTH - LEFT - 60) / most
@@ -207,12 +207,16 @@ def plot(path, report):
         lines.append(f'<text x="{LEFT - 8}" y="{(top + y) / 2 + 4:.0f}" text-anchor="end">{html.escape(row["shape"])}</text>')
         y += GAP
     title = f"TFLOP/s forward, {report['device']}, driver {report['driver']}, {report['date']}"
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{y}" viewBox="0 0 {WIDTH} {y}" '
+            'font-family="Helvetica, Arial, sans-serif" font-size="13"><style>.n{font-size:10px}</style>'
+            '<rect width="100%" height="100%" fill="#ffffff"/>'
+            f'<text x="20" y="30" font-size="16">{html.escape(title)}</text>\n'
+            + "\n".join(lines) + "\n</svg>\n")
+
+
+def plot(path, report):
     with open(path, "w", encoding="utf-8") as file:
-        file.write(f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{y}" viewBox="0 0 {WIDTH} {y}" '
-                   'font-family="Helvetica, Arial, sans-serif" font-size="13"><style>.n{font-size:10px}</style>'
-                   '<rect width="100%" height="100%" fill="#ffffff"/>'
-                   f'<text x="20" y="30" font-size="16">{html.escape(title)}</text>\n'
-                   + "\n".join(lines) + "\n</svg>\n")
+        file.write(picture(report))
 
 
 def driver_version():

@@ -422,7 +422,7 @@ int cmd_check(int argc, char **argv)
         {"--device", "SEL", CLI_TEXT, &check.device, "an index as `clattn info` lists it (0:1), gpu, cpu, or a part of a name"},
         {"--engine", "NAME", CLI_LIST, &engines, "only this engine; may be given more than once"},
         {"--group", "NAME", CLI_LIST, &groups, "only this group of the matrix; may be given more than once"},
-        {"--quick", NULL, CLI_FLAG, &quick, "a seeded sample, about a minute on a CPU (the default)"},
+        {"--quick", NULL, CLI_FLAG, &quick, "a seeded sample, some minutes on a CPU, most of them for builds (the default)"},
         {"--full", NULL, CLI_FLAG, &check.full, "the whole matrix"},
         {"--seed", "N", CLI_INTEGER, &seed, "another sample, other numbers"},
         {"--work", "N", CLI_INTEGER, &work,

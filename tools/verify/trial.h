@@ -45,6 +45,7 @@ struct trial {
     int64_t chunk;       /* clattn_plan_options.chunk */
     double slice;        /* clattn_plan_options.max_launch_ms; above 0: the bits must be those of a single launch */
     int64_t effort;      /* multiply-adds that the oracle may spend before it takes a sample of rows; 0: a default */
+    bool tight;          /* buffers end where their elements do, without a guard: for tests whose buffers end with a page */
     char layout[24];     /* a name of layout.h, for the text form; "" for strides set by hand */
     char override[96];   /* device facts to change (clattn_context_options.overrides), for whoever makes the context */
 };

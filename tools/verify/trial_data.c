@@ -89,8 +89,9 @@ static bool allocate(struct trial_tensor *t, const struct trial *trial, int inde
         return true;
     if (!reach(t, &below, &above))
         return false;
-    t->origin = (below + GUARD + border - 1) / border * border + shift_of(trial, (uint64_t)index + 1);
-    t->count = t->origin + above + 1 + GUARD;
+    const int64_t guard = trial->tight ? 0 : GUARD;
+    t->origin = (below + guard + border - 1) / border * border + shift_of(trial, (uint64_t)index + 1);
+    t->count = t->origin + above + 1 + guard;
     t->data = malloc((size_t)t->count * trial_item_size(t));
     if (!t->data)
         return false;

@@ -28,13 +28,13 @@ typedef struct {
     int corner;
     int batches, heads_q, heads_kv;
     int seq_q, seq_kv;
-    int group;      /* query heads that share one key/value head */
-    int pack;       /* of these, how many lie in one tile's rows, neighbours in the row index; divides group */
-    int q_blocks;   /* tiles along the rows of one packed head */
-    int chunk;      /* keys of one chunk, a multiple of BLOCK_N, where a tile's keys are split; 0 otherwise */
-    int chunks;     /* 1 where they are not */
-    int key_blocks; /* of a row of classes */
-    int has_lse;
+    int group;                      /* query heads that share one key/value head */
+    int pack;                       /* of these, how many lie in one tile's rows, neighbours in the row index; divides group */
+    int q_blocks;                   /* tiles along the rows of one packed head */
+    int chunk;                      /* keys of one chunk, a multiple of BLOCK_N, where a tile's keys are split; 0 otherwise */
+    int chunks;                     /* 1 where they are not */
+    int key_blocks;                 /* of a row of classes */
+    int lse_floats;                 /* of an element of LSE: 0: not asked for, 2: maximum and sum */
     int scores_kind;                /* a number of clattn_scores_kind, 0: no scores wanted */
     int score_head, score_heads;    /* the first of the heads that they are wanted of; how many */
     int scores_only;                /* O and LSE come from another engine */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What leaves the loop: O divided by the row sum, LSE in natural logarithm. A row that saw nothing gives 0 and -inf.
+ * What leaves the loop: O divided by the row sum, LSE in natural logarithm, or the maximum and the sum that it is made of. A
+ * row that saw nothing gives 0 and -inf, or a sum of 0.
  *
  * SPLIT 1: the keys of a tile are split into chunks, and what leaves is a partial result in the workspace, in fp32, for
  * cl/split/merge.cl:
@@ -11,24 +12,21 @@
  * The two stay apart: one float for maximum + log2(sum) has no digits left for the sum where scores are large.
  */
 
-/* The sink of a row in base two: -inf where there is none, and past the queries of the sequence. A finite one stays finite; NaN
- * passes. */
+/* The sink of a row: -inf where there is none, and past the queries of the sequence. */
 FN float row_sink(const tile *t, const launch_args *a, const option_data *b, int row)
 {
-    const float sink = a->has_sinks && tile_query(t, row) < t->q_length ? b->sinks[a->sinks + tile_head(t, row)] : -INFINITY;
-    const float x = sink * LOG2_E, y = x > LARGEST ? LARGEST : x;
-    return y < -LARGEST && sink != -INFINITY ? -LARGEST : y;
+    return a->has_sinks && tile_query(t, row) < t->q_length ? b->sinks[a->sinks + tile_head(t, row)] : -INFINITY;
 }
 
-/* A sink takes part in the denominator of its head's rows, and in nothing else. `scale` is what O and l are multiplied by for
- * it. */
-FN void add_sink(elem s, elem *m, elem *l, elem *scale)
+/* A sink takes part in the denominator of its head's rows, and in nothing else. `scale` is what O is multiplied by for it. All
+ * in natural units, where every sink is what it is; one of -inf is none, and NaN passes. */
+FN void add_sink(elem sink, elem *top, elem *l, elem *scale)
 {
-    const elem now = LARGER(s, *m);
-    const elem base = PICK(now == (elem)(-INFINITY), (elem)(0.0f), now);
-    *scale = EXP2(*m - base);
-    *l = *l * *scale + EXP2(s - base);
-    *m = now;
+    const elem over = sink - *top, lesser = EXP2(-fabs(over) * LOG2_E);
+    const index none = (index)(sink == (elem)(-INFINITY)), wins = (index)(over > (elem)(0.0f));
+    *scale = PICK(none, (elem)(1.0f), PICK(wins, lesser, (elem)(1.0f)));
+    *l = PICK(none, *l, PICK(wins, *l * lesser + (elem)(1.0f), *l + lesser));
+    *top = PICK(none, *top, PICK(wins, sink, *top));
 }
 
 /* *to = x where c holds. */
@@ -39,13 +37,20 @@ FN void add_sink(elem s, elem *m, elem *l, elem *scale)
     }
 #endif
 
+/* ln of a sum of exponentials from its largest exponent and the sum of what counts from that. */
+#define LOG_SUM(top, sum) PICK((sum) == (elem)(0.0f), (elem)(-INFINITY), (top) + log2(sum) * (elem)(LN_2))
+
 /* By one of the work-items that share the rows. */
-FN void store_lse_row(const tile *t, const launch_args *a, index in_tile, elem lse, int is_owner, __global float *lse_data)
+FN void store_lse_row(const tile *t, const launch_args *a, index in_tile, elem top, elem sum, int is_owner,
+                      __global float *lse_data)
 {
+    const elem first = a->lse_floats == 2 ? top : LOG_SUM(top, sum);
     FOR_LANES(lane)
     {
-        const int row = LANE_INDEX(in_tile, lane) + t->row0;
-        STORE_FLOAT_WHEN(is_owner & (row < t->rows), lse_data + tile_row_offset(t, a->lse, row), LANE(lse, lane));
+        const int row = LANE_INDEX(in_tile, lane) + t->row0, there = is_owner & (row < t->rows);
+        __global float *to = lse_data + a->lse_floats * tile_row_offset(t, a->lse, row);
+        STORE_FLOAT_WHEN(there, to, LANE(first, lane));
+        STORE_FLOAT_WHEN(there & (a->lse_floats == 2), to + 1, LANE(sum, lane));
     }
 }
 
@@ -135,17 +140,15 @@ FN void store_tile(engine *e, const tile *t, const launch_args *a, const option_
         const index in_tile = ENGINE_ROW(e, r);
         /* l is NaN, not 0, for a row with a NaN score, and the division below keeps that. */
         const index unseen = (index)(l[r] == (elem)(0.0f));
-        elem top = BASE_TWO(e, m[r]), sum = l[r], scale = (elem)(1.0f);
+        elem top = BASE_TWO(e, m[r]) * (elem)(LN_2), sum = l[r], scale = (elem)(1.0f);
         if (a->has_sinks) {
             add_sink(sinks_of(t, a, b, in_tile), &top, &sum, &scale);
         }
-        const index empty = (index)(sum == (elem)(0.0f));
-        const elem inverse = scale / PICK(empty, (elem)(1.0f), sum);
-        const elem lse = PICK(empty, (elem)(-INFINITY), top + log2(sum));
+        const elem inverse = scale / PICK(sum == (elem)(0.0f), (elem)(1.0f), sum);
         FOR_O_COLS(c) { O_SET(e, r, c, PICK(unseen, (elem)(0.0f), O_GET(e, r, c) * inverse)); }
         store_row(e, t, a, r, o_data);
-        if (a->has_lse) {
-            store_lse_row(t, a, in_tile, lse * LN_2, ENGINE_OWNS_ROWS(e), lse_data);
+        if (a->lse_floats) {
+            store_lse_row(t, a, in_tile, top, sum, ENGINE_OWNS_ROWS(e), lse_data);
         }
     }
 }

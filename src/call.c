@@ -100,7 +100,7 @@ static void add_main_buffers(struct buffer_list *list, const clattn_problem *p, 
     add(list, "call.v", &call->v, cla_type_size(p->v.type), v, &p->v.strides, false);
     add(list, "call.o", &call->o, cla_type_size(p->o.type), o, &p->o.strides, true);
     if (p->lse.present)
-        add(list, "call.lse", &call->lse, sizeof(float), lse, &p->lse.strides, true);
+        add(list, "call.lse", &call->lse, cla_lse_size(p->lse.form), lse, &p->lse.strides, true);
     if (p->scores.kind != CLATTN_SCORES_NONE)
         add(list, "call.scores", &call->scores, sizeof(float), scores, &p->scores.strides, true);
     if (call->workspace.kind != CLATTN_BUFFER_NONE)

@@ -42,7 +42,7 @@ static clattn_status set_arguments(const clattn_context *context, struct plan_ke
         &call->k,
         &call->v,
         &call->o,
-        args->has_lse ? &call->lse : NULL,
+        args->lse_floats ? &call->lse : NULL,
         args->scores_kind ? &call->scores : NULL,
         &call->workspace,
         args->has_mask ? &call->mask : NULL,

@@ -8,6 +8,8 @@
 
 size_t cla_type_size(clattn_type type) { return type == CLATTN_FP32 ? 4 : 2; }
 
+size_t cla_lse_size(clattn_lse_form form) { return form == CLATTN_MAX_AND_SUM ? 2 * sizeof(float) : sizeof(float); }
+
 static struct tensor_view view(const clattn_tensor *tensor, const clattn_buffer *buffer)
 {
     const struct tensor_view v = {(int64_t)(buffer->offset / cla_type_size(tensor->type)), tensor->strides.batch,
@@ -122,7 +124,8 @@ void cla_launch_args(const clattn_problem *p, const struct config *config, const
     args->k = view(&p->k, &call->k);
     args->v = view(&p->v, &call->v);
     args->o = view(&p->o, &call->o);
-    args->lse = float_view(&call->lse, sizeof(float), p->lse.strides.batch, p->lse.strides.head, p->lse.strides.row, 0);
+    args->lse =
+        float_view(&call->lse, cla_lse_size(p->lse.form), p->lse.strides.batch, p->lse.strides.head, p->lse.strides.row, 0);
     args->scores = float_view(&call->scores, sizeof(float), p->scores.strides.batch, p->scores.strides.head,
                               p->scores.strides.row, p->scores.strides.column);
     args->workspace = (int64_t)(call->workspace.offset / sizeof(float));
@@ -137,7 +140,7 @@ void cla_launch_args(const clattn_problem *p, const struct config *config, const
     args->chunk = config->chunk;
     args->chunks = config->chunk && call->seq_kv > config->chunk ? (int32_t)cla_divide_up(call->seq_kv, config->chunk) : 1;
     set_classes(p, config, call, args);
-    args->has_lse = p->lse.present;
+    args->lse_floats = p->lse.present ? (int32_t)(cla_lse_size(p->lse.form) / sizeof(float)) : 0;
     args->scores_kind = (int32_t)p->scores.kind;
     args->score_head = (int32_t)p->scores.first_head;
     args->score_heads = (int32_t)cla_score_heads(p);

@@ -35,7 +35,7 @@ struct launch_args {
     int32_t q_blocks;
     int32_t chunk, chunks;
     int32_t key_blocks;
-    int32_t has_lse;
+    int32_t lse_floats;
     int32_t scores_kind, score_head, score_heads, scores_only;
     int32_t mask_columns, bias_columns;
     int32_t has_mask, bias_type, has_slopes, has_sinks, has_factors;
@@ -67,5 +67,6 @@ struct launch cla_classify_launch(const struct config *config, const struct laun
 
 /* Bytes of one element. */
 size_t cla_type_size(clattn_type type);
+size_t cla_lse_size(clattn_lse_form form);
 
 #endif

@@ -12,7 +12,7 @@
 struct merge_args {
     struct tensor_view a, b, o, a_lse, b_lse, o_lse;
     int32_t batches, heads, seq_q, head_dim;
-    int32_t has_lse, unused;
+    int32_t a_floats, b_floats, o_floats, unused; /* of an element of LSE; 0: it is not wanted */
 };
 
 /* Of the first version of the struct; it never changes. */
@@ -43,9 +43,12 @@ static clattn_status check_partial(const char *o_field, const char *lse_field, c
                                    {m->batch, m->heads, m->seq_q, m->head_dim},
                                    {layout->strides.batch, layout->strides.head, layout->strides.row, layout->strides.column},
                                    written};
+    if (needs_lse && part->lse_form != CLATTN_LSE && part->lse_form != CLATTN_MAX_AND_SUM)
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, lse_field, "%s: its form is %d, no clattn_lse_form", lse_field,
+                        (int)part->lse_form);
     const struct tensor_check lse = {lse_field,
                                      &part->lse,
-                                     sizeof(float),
+                                     cla_lse_size(part->lse_form),
                                      {m->batch, m->heads, m->seq_q, 1},
                                      {part->lse_strides.batch, part->lse_strides.head, part->lse_strides.row, 0},
                                      written};
@@ -97,10 +100,12 @@ static struct tensor_view o_view(const clattn_partial *part)
 
 static struct tensor_view lse_view(const clattn_partial *part)
 {
-    const struct tensor_view v = {(int64_t)(part->lse.offset / sizeof(float)), part->lse_strides.batch, part->lse_strides.head,
-                                  part->lse_strides.row, 0};
+    const struct tensor_view v = {(int64_t)(part->lse.offset / cla_lse_size(part->lse_form)), part->lse_strides.batch,
+                                  part->lse_strides.head, part->lse_strides.row, 0};
     return v;
 }
+
+static int32_t lse_floats(const clattn_partial *part) { return (int32_t)(cla_lse_size(part->lse_form) / sizeof(float)); }
 
 static clattn_status get_kernel(clattn_context *context, const clattn_merge *m, cl_kernel *kernel, clattn_error *error)
 {
@@ -145,7 +150,9 @@ static cl_int set_arguments(const clattn_context *context, cl_kernel kernel, con
                                     .heads = (int32_t)m->heads,
                                     .seq_q = (int32_t)m->seq_q,
                                     .head_dim = (int32_t)m->head_dim,
-                                    .has_lse = has_lse(m)};
+                                    .a_floats = lse_floats(&m->a),
+                                    .b_floats = lse_floats(&m->b),
+                                    .o_floats = has_lse(m) ? lse_floats(&m->out) : 0};
     const clattn_buffer *const buffers[] = {&m->a.o, &m->a.lse, &m->b.o, &m->b.lse, &m->out.o, &m->out.lse};
     const cl_uint count = sizeof buffers / sizeof *buffers;
     cl_int code = CL_SUCCESS;

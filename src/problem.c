@@ -163,6 +163,9 @@ static clattn_status check_outputs(const clattn_problem *p, clattn_error *error)
     TRY(cla_check_output_stride("problem.o.strides.row", rows, p->o.strides.row, error));
     TRY(cla_check_output_stride("problem.o.strides.column", p->head_dim_v, p->o.strides.column, error));
     if (p->lse.present) {
+        if (p->lse.form != CLATTN_LSE && p->lse.form != CLATTN_MAX_AND_SUM)
+            return cla_fail(error, CLATTN_INVALID_ARGUMENT, "problem.lse.form", "problem.lse.form is %d, no clattn_lse_form",
+                            (int)p->lse.form);
         TRY(cla_check_output_stride("problem.lse.strides.batch", batch, p->lse.strides.batch, error));
         TRY(cla_check_output_stride("problem.lse.strides.head", p->heads_q, p->lse.strides.head, error));
         TRY(cla_check_output_stride("problem.lse.strides.row", rows, p->lse.strides.row, error));

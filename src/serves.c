@@ -29,9 +29,10 @@ static bool same_outputs(const clattn_problem *p, const clattn_problem *other)
 {
     if (p->lse.present != other->lse.present || p->scores.kind != other->scores.kind)
         return false;
-    if (p->lse.present && !(same_stride(p->batch, p->lse.strides.batch, other->lse.strides.batch) &&
-                            same_stride(p->heads_q, p->lse.strides.head, other->lse.strides.head) &&
-                            p->lse.strides.row == other->lse.strides.row))
+    if (p->lse.present &&
+        !(p->lse.form == other->lse.form && same_stride(p->batch, p->lse.strides.batch, other->lse.strides.batch) &&
+          same_stride(p->heads_q, p->lse.strides.head, other->lse.strides.head) &&
+          p->lse.strides.row == other->lse.strides.row))
         return false;
     return p->scores.kind == CLATTN_SCORES_NONE ||
            (p->scores.first_head == other->scores.first_head && cla_score_heads(p) == cla_score_heads(other) &&

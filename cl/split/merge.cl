@@ -57,9 +57,9 @@ FN void merge_row(const tile *t, const launch_args *a, const option_data *b, int
     __global const float *tops = workspace + partial_top(a, first), *sums = workspace + partial_sum(a, first);
     __global const float *out = workspace + partial_output(a, first) + col;
     float o[MERGE_COLUMNS];
+    const float largest = merge_top(a, tops, -INFINITY), base = largest == -INFINITY ? 0.0f : largest;
     const float sink = row_sink(t, a, b, row);
-    const float top = merge_top(a, tops, sink), base = top == -INFINITY ? 0.0f : top;
-    float sum = sink == -INFINITY ? 0.0f : MERGE_EXP2(sink - base);
+    float top = largest * LN_2, sum = 0.0f, scale = 1.0f;
     int sees = 0;
     for (int c = 0; c < MERGE_COLUMNS; c++) {
         o[c] = 0.0f;
@@ -88,15 +88,27 @@ FN void merge_row(const tile *t, const launch_args *a, const option_data *b, int
             }
         }
     }
-    const float inverse = 1.0f / (sum == 0.0f ? 1.0f : sum);
+    if (sink != -INFINITY) { /* as add_sink() in cl/epilogue.cl */
+        const float over = sink - top, lesser = MERGE_EXP2(-fabs(over) * LOG2_E);
+        scale = over > 0.0f ? lesser : 1.0f;
+        sum = over > 0.0f ? sum * lesser + 1.0f : sum + lesser;
+        top = over > 0.0f ? sink : top;
+    }
+    const float inverse = scale / (sum == 0.0f ? 1.0f : sum);
     const long o_row = tile_row_offset(t, a->o, row);
     for (int c = 0; c < MERGE_COLUMNS; c++) {
         if (MERGE_THERE(col + c * MERGE_STEP)) {
             STORE_O(sees ? o[c] * inverse : 0.0f, o_data, o_row + (col + c * MERGE_STEP) * a->o.dim);
         }
     }
-    if (a->has_lse && col == 0) {
-        lse_data[tile_row_offset(t, a->lse, row)] = sum == 0.0f ? -INFINITY : (top + log2(sum)) * LN_2;
+    if (a->lse_floats && col == 0) {
+        __global float *to = lse_data + a->lse_floats * tile_row_offset(t, a->lse, row);
+        if (a->lse_floats == 2) {
+            to[0] = top;
+            to[1] = sum;
+        } else {
+            to[0] = sum == 0.0f ? -INFINITY : top + log2(sum) * LN_2;
+        }
     }
 }
 

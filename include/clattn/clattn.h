@@ -268,6 +268,13 @@ typedef enum clattn_scores_kind {
     CLATTN_SCORES_SOFTMAX = 4, /* p / l: rows sum to 1 (less with a sink); 0 in a row that sees nothing */
 } clattn_scores_kind;
 
+/* What an element of an LSE buffer is. */
+typedef enum clattn_lse_form {
+    CLATTN_LSE = 0, /* one float, ln of the sum of exp(s) over the scores s of the row; -inf in a row that sees nothing */
+    CLATTN_MAX_AND_SUM = 1, /* two floats side by side, m and l = sum of exp(s - m): LSE = m + ln l, without its rounding. m is
+                               about the largest score, in natural units; in a row that sees nothing l is 0 */
+} clattn_lse_form;
+
 /* The order of dimensions in memory, the last one contiguous. */
 typedef enum clattn_layout {
     CLATTN_BHSD = 0, /* batch, heads, sequence, head_dim: the last one contiguous */
@@ -288,7 +295,8 @@ typedef struct clattn_problem {
     int64_t offset;                  /* with CLATTN_EXPLICIT */
     struct { /* log-sum-exp output, natural logarithm, fp32; in a row that sees nothing the sink, or -inf */
         bool present;
-        clattn_strides strides;
+        clattn_strides strides; /* in elements, of one float or two */
+        clattn_lse_form form;
     } lse;
     struct { /* a second output, fp32: element (b, h - first_head, i, j) of the query heads from first_head on */
         clattn_scores_kind kind;
@@ -525,11 +533,12 @@ CLATTN_API clattn_status clattn_enqueue(clattn_plan *plan, cl_command_queue queu
 
 /* -------------------------------------------------------------------------------------------------------------- merge */
 
-/* The result of attention over one part of the keys: an output and its LSE (natural logarithm). */
+/* The result of attention over one part of the keys: an output and its LSE (natural logarithm), or maximum and sum. */
 typedef struct clattn_partial {
     clattn_buffer o, lse;       /* both of them, except where the merged LSE is not wanted */
     clattn_tensor o_layout;     /* of o */
-    clattn_strides lse_strides; /* of lse */
+    clattn_strides lse_strides; /* of lse, in elements of its form */
+    clattn_lse_form lse_form;   /* each of the three as it likes */
 } clattn_partial;
 
 /* Two partial results and where the whole goes. */
@@ -545,8 +554,10 @@ static inline void clattn_merge_init(clattn_merge *merge) { clattn_merge_init_si
 
 /* Attention over both parts of the keys, from the results over either: O = (w_a a + w_b b) / (w_a + w_b) with w = exp(LSE),
  * computed without overflow, and LSE = ln(w_a + w_b). A part that saw nothing (LSE -inf) leaves the other bit for bit; two such
- * give 0 and -inf. For prefixes shared between calls, keys on several devices, and the like. Asynchronous; waiting, events and
- * errors as in clattn_enqueue. */
+ * give 0 and -inf. A part with LSE +inf has all the weight, two such half of it each. NaN in an LSE makes the row NaN. An LSE
+ * is rounded like any float, so weights may be |LSE| * 2^-24 off, relatively: 0.06 where scores are near 1e6. With maximum and
+ * sum (lse_form, problem.lse.form) nothing is lost there. For prefixes shared between calls, keys on several devices, and the
+ * like. Asynchronous; waiting, events and errors as in clattn_enqueue. */
 CLATTN_API clattn_status clattn_enqueue_merge(clattn_context *context, cl_command_queue queue, const clattn_merge *merge,
                                               cl_uint wait_count, const cl_event *wait_list, cl_event *event,
                                               clattn_error *error);

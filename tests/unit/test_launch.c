@@ -48,12 +48,12 @@ static void sizes_come_from_the_call(void **state)
     assert_int_equal(args.pack, 1);
     assert_int_equal(args.q_blocks, 3);
     assert_true(args.scale == 0.25f);
-    assert_int_equal(args.has_lse, 1);
+    assert_int_equal(args.lse_floats, 1);
     assert_int_equal(args.scores_kind, CLATTN_SCORES_SOFTMAX);
     problem.lse.present = false;
     problem.scores.kind = CLATTN_SCORES_NONE;
     cla_launch_args(&problem, &config, &call, &args);
-    assert_int_equal(args.has_lse, 0);
+    assert_int_equal(args.lse_floats, 0);
     assert_int_equal(args.scores_kind, 0);
 }
 

@@ -280,7 +280,7 @@ void oracle_row(struct oracle *oracle, int64_t batch, int64_t head, int64_t row,
     double largest = -INFINITY, sum = 0.0;
     bool empty = true;
     select_row(oracle, batch, head, row);
-    const double sink = has_sink(oracle) ? held((double)oracle->call.sinks[head]) : -INFINITY;
+    const double sink = has_sink(oracle) ? (double)oracle->call.sinks[head] : -INFINITY;
     for (int64_t j = 0; j < keys; j++) {
         if (seen[j]) {
             empty = false;
@@ -289,7 +289,7 @@ void oracle_row(struct oracle *oracle, int64_t batch, int64_t head, int64_t row,
         }
     }
     largest = sink > largest ? sink : largest;
-    sum = has_sink(oracle) ? exp(sink - largest) : 0.0; /* NaN of a NaN */
+    sum = !has_sink(oracle) ? 0.0 : sink == largest ? 1.0 : exp(sink - largest); /* NaN of a NaN */
     for (int64_t e = 0; e < dim; e++)
         o[e] = 0.0;
     for (int64_t j = 0; j < keys; j++) {
@@ -305,6 +305,19 @@ void oracle_row(struct oracle *oracle, int64_t batch, int64_t head, int64_t row,
         weights[j] = empty ? 0.0 : p[j] / sum;
 }
 
+/* In natural units. Returns what is to be multiplied with O and the weights. */
+static float join_sink(float sink, float *top, float *sum)
+{
+    const float over = sink - *top, lesser = expf(-fabsf(over));
+    if (over > 0.0f) {
+        *sum = *sum * lesser + 1.0f;
+        *top = sink;
+        return lesser;
+    }
+    *sum += lesser; /* NaN of a NaN */
+    return 1.0f;
+}
+
 static void plain_row(struct oracle *oracle, bool round_weights, bool base_two, float *o, float *lse)
 {
     const clattn_problem *problem = oracle->call.problem;
@@ -313,8 +326,6 @@ static void plain_row(struct oracle *oracle, bool round_weights, bool base_two, 
     float *p = oracle->plain_weights;
     float largest = -INFINITY, sum = 0.0f;
     bool empty = true;
-    const float sink =
-        has_sink(oracle) ? held_plain(oracle->call.sinks[oracle->head] * (base_two ? LOG2_E : 1.0f), base_two) : -INFINITY;
     for (int64_t j = 0; j < keys; j++) {
         if (seen[j]) {
             empty = false;
@@ -322,9 +333,6 @@ static void plain_row(struct oracle *oracle, bool round_weights, bool base_two, 
             largest = p[j] > largest ? p[j] : largest;
         }
     }
-    largest = sink > largest ? sink : largest;
-    if (has_sink(oracle))
-        sum = base_two ? exp2f(sink - largest) : expf(sink - largest);
     for (int64_t e = 0; e < dim; e++)
         o[e] = 0.0f;
     for (int64_t j = 0; j < keys; j++) {
@@ -335,11 +343,13 @@ static void plain_row(struct oracle *oracle, bool round_weights, bool base_two, 
         for (int64_t e = 0; seen[j] && e < dim; e++)
             o[e] += factor * oracle->v[j * dim + e];
     }
+    float top = base_two ? largest * LN_2 : largest;
+    const float scale = has_sink(oracle) ? join_sink(oracle->call.sinks[oracle->head], &top, &sum) : 1.0f;
     for (int64_t e = 0; e < dim; e++)
-        o[e] = empty ? 0.0f : storage_round(problem->o.type, o[e] / sum);
+        o[e] = empty ? 0.0f : storage_round(problem->o.type, o[e] * scale / sum);
     for (int64_t j = 0; j < keys; j++)
-        p[j] = empty ? 0.0f : p[j] / sum;
-    *lse = sum == 0.0f ? -INFINITY : base_two ? (largest + log2f(sum)) * LN_2 : largest + logf(sum);
+        p[j] = empty ? 0.0f : p[j] * scale / sum;
+    *lse = sum == 0.0f ? -INFINITY : top + (base_two ? log2f(sum) * LN_2 : logf(sum));
 }
 
 void oracle_plain_row(struct oracle *oracle, int64_t batch, int64_t head, int64_t row, bool round_weights,

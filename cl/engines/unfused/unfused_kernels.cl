@@ -249,16 +249,17 @@ FN void softmax_row(const launch_args *a, const option_data *o, const block *b, 
         const elem x = load_elem(s + j, a->seq_kv - j);
         largest = LARGER(largest, x);
     }
-    const float held = sink > HELD ? HELD : sink < -HELD && sink > -INFINITY ? -HELD : sink;
-    const float m = MAX_OF(fold_max(largest, shared, item), held);
+    const float m = MAX_OF(fold_max(largest, shared, item), sink);
     const float base = m == -INFINITY ? 0.0f : m;
     for (int j = item * LANES; j < a->seq_kv; j += WORK_GROUP * LANES) {
         const elem p = exp(load_elem(s + j, a->seq_kv - j) - base);
         store_elem(p, s + j, a->seq_kv - j);
         sum += p;
     }
-    const float l = fold_sum(sum, shared, item) + (a->has_sinks ? exp(held - base) : 0.0f);
-    const float inverse = 1.0f / (l == 0.0f ? 1.0f : l);
+    /* NaN, not 0, for a row with a NaN score; 0 too where the sink outweighs all keys, and then so do their weights. */
+    const float keys = fold_sum(sum, shared, item);
+    const float l = keys + (a->has_sinks ? sink == base ? 1.0f : exp(sink - base) : 0.0f);
+    const float inverse = keys == 0.0f ? 0.0f : 1.0f / l;
     const int gives = wants_scores(a, b) && a->scores_kind == SCORES_SOFTMAX;
     for (int j = item * LANES; j < a->seq_kv; j += WORK_GROUP * LANES) {
         const elem weight = load_elem(s + j, a->seq_kv - j) * inverse;
@@ -267,8 +268,12 @@ FN void softmax_row(const launch_args *a, const option_data *o, const block *b, 
             hand_out(weight, a, b, row, j, scores_data);
         }
     }
-    if (a->has_lse && !a->scores_only && item == 0 && b->row0 + row < b->q_rows) {
-        lse_data[q_offset(a->lse, b) + (b->row0 + row) * a->lse.seq] = l == 0.0f ? -INFINITY : m + log(l);
+    if (a->lse_floats && !a->scores_only && item == 0 && b->row0 + row < b->q_rows) {
+        __global float *to = lse_data + a->lse_floats * (q_offset(a->lse, b) + (b->row0 + row) * a->lse.seq);
+        to[0] = a->lse_floats == 2 ? m : l == 0.0f ? -INFINITY : m + log(l);
+        if (a->lse_floats == 2) {
+            to[1] = l;
+        }
     }
 }
 

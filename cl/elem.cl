@@ -54,9 +54,6 @@ typedef int16 index;
 #define FOR_LANES(lane) for (int lane = 0; lane < LANES; lane++)
 #endif
 
-/* abs() of an int is unsigned; here no value is the most negative one. */
-#define abs_index(x) max(x, -(x))
-
 #define PICK(c, a, b) select((elem)(b), (elem)(a), (index)((c) != 0))
 
 /* The maximum that passes over a NaN in `b`: one instruction on x86 (fmax is three). A NaN score reaches the output through its

@@ -69,7 +69,7 @@ FN elem score_with_options(elem s, const tile *t, const launch_args *a, const op
         }
     }
     if (has_slopes(a)) {
-        s = s - o->slope * convert_elem(abs_index(query + t->offset - key));
+        s = s - o->slope * fabs(convert_elem(query + t->offset - key) + (elem)(t->offset_rest));
     }
     if (has_mask(a) && (class & CLASS_MASKED)) {
         if (key < min(a->mask_columns, t->kv_length)) {

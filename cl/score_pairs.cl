@@ -50,7 +50,7 @@ FN void score_row_by_pairs(engine *e, int r, const tile *t, const launch_args *a
         FOR_S_COLS(c) { S_SET(e, r, c, TANH(S_GET(e, r, c)) * (elem)(a->softcap * LOG2_E)); }
     }
     if (has_slopes(a)) {
-        const elem distance = convert_elem(tile_query(t, row) + t->offset - key);
+        const elem distance = convert_elem(tile_query(t, row) + t->offset - key) + t->offset_rest;
         FOR_S_COLS(c) { S_SET(e, r, c, S_GET(e, r, c) - o.slope * fabs(distance - (float)COLUMN(e, c))); }
     }
     if (has_bias(a) && (class & CLASS_BIASED)) {

@@ -10,6 +10,7 @@ typedef struct {
     int chunk;                       /* number of the chunk of keys, 0 where they are not split */
     int q_length, kv_length;         /* of this sequence; queries from q_length on see nothing */
     int q_rows, kv_rows;             /* rows that the sequence has in the tensors, its lengths or more */
+    float offset_rest;               /* what the whole offset has beyond `offset`, 0 below 2^30: for distances */
     long q_start, kv_start;          /* its first row in packed tensors, 0 in others */
     int offset;                      /* key position of query 0 */
     int diagonal_low, diagonal_high; /* query i sees keys i + low ... i + high */
@@ -83,6 +84,7 @@ FN void tile_sequence(tile *t, const launch_args *a, const option_data *b, int b
     /* Sums are saturated at 2^30 while queries and keys stay below 2^29, so that i + diagonal cannot wrap and no comparison
      * changes. */
     t->offset = saturate(offset);
+    t->offset_rest = (float)(offset - t->offset);
     t->diagonal_low = saturate(offset - a->left);
     t->diagonal_high = saturate(offset + a->right);
 }

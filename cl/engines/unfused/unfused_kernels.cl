@@ -11,6 +11,7 @@ typedef struct {
     int low, high, offset;
     int queries, keys;
     int q_rows, kv_rows; /* rows of the sequence in memory, its lengths or more */
+    float offset_rest;   /* of the offset beyond 2^30 */
     long q_start, kv_start;
 } block;
 
@@ -29,6 +30,7 @@ FN void block_decode(block *b, const launch_args *a, const option_data *options,
     b->low = t.diagonal_low;
     b->high = t.diagonal_high;
     b->offset = t.offset;
+    b->offset_rest = t.offset_rest;
     b->queries = t.q_length;
     b->keys = t.kv_length;
     b->q_rows = t.q_rows;
@@ -127,7 +129,7 @@ FN index mask_keeps(const launch_args *a, const option_data *o, const block *b, 
 FN elem subtract_alibi(elem s, const launch_args *a, const option_data *o, const block *b, int query, index keys)
 {
     const float slope = o->slopes[a->slopes.base + b->batch * a->slopes.batch + b->head * a->slopes.head];
-    return s - slope * convert_elem(abs_index((index)(query + b->offset) - keys));
+    return s - slope * fabs(convert_elem((index)(query + b->offset) - keys) + (elem)(b->offset_rest));
 }
 #endif
 

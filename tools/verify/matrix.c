@@ -132,7 +132,7 @@ const struct matrix_group matrix_groups[] = {
      QUICK(1, 20, 1)},
     {"large-scores",
      "scores from 1e4 to the largest float, either sign, one key or many that win",
-     {LIST("fp32", "bf16", "fp16", "q=fp32 kv=fp16 o=fp32"), LIST("d64", "d128"), LIST("chunk=-1"),
+     {LIST("fp32", "bf16", "fp16", "q=fp32 kv=fp16 o=fp32"), LIST("d64", "d128"), NULL,
       LIST("hq1", "b2 hq4 hkv2", "hq16 hkv1", "hq8 hkv1"), LIST("q1", "q7", "q65", "q130"),
       LIST("k1", "k64", "k65", "k300", "k1100"), MASKS, LEVELS, LIST("", "", "", "mask=qk", "bias=hqk", "mask=bk bias=k"),
       LIST("", "", "", "alibi", "softcap=30", "sinks", "scale=1", "scale=-0.5")},

@@ -18,7 +18,7 @@ ci_packages="
     g++ opencl-clhpp-headers clang clang-format clang-tidy doxygen
     python3 python3-venv
     oclgrind clang-15 rocm-device-libs
-    gcc-mingw-w64-x86-64-posix xz-utils
+    gcc-mingw-w64-x86-64-posix xz-utils dpkg-dev
 "
 # Not everywhere to be had; without them a part of the checks is left out, and says so.
 ci_extras="wine wine64"

@@ -88,7 +88,7 @@ check_symbols()
     shown=$(nm -D --defined-only "$library" | awk '{ print $3 }' | grep -v '^clattn_' || true)
     [ -z "$shown" ] || fail "the library shows $shown"
     nm -D --defined-only "$library" | grep -q ' T clattn_enqueue$' || fail "the library does not show clattn_enqueue"
-    readelf -d "$library" | grep -q 'SONAME.*\[libclattn\.so\.[0-9]*\]' || fail "no SONAME"
+    readelf -d "$library" | grep -q 'SONAME.*\[libclattn\.so\.0\.1\]' || fail "the SONAME is not that of 0.1"
     readelf -d "$library" | grep -q 'NEEDED.*\[libOpenCL\.so\.1\]' || fail "the loader is not linked"
 }
 
@@ -110,19 +110,62 @@ check_dynamic()
     CLATTN_OPENCL_LIBRARY=$loader quietly "$work/by-dynamic/consumer"
 }
 
-check_deb()
+# no_path FOLDER: nothing that was installed, programs and libraries included, names a folder of this machine
+no_path()
 {
-    quietly env -C "$work/static" cpack -G DEB
-    deb=$(find "$work/static" -maxdepth 1 -name '*.deb')
-    [ "$(dpkg-deb -f "$deb" Package)" = clattn ] || fail "the .deb is not called clattn"
-    dpkg-deb -f "$deb" Depends | grep -q libopencl1 || fail "the .deb does not depend on a loader"
-    dpkg-deb -x "$deb" "$work/deb"
-    for file in clattn.h libclattn.a clattnConfig.cmake clattn.pc; do
-        [ -n "$(find "$work/deb/usr" -name "$file")" ] || fail "$file is not in the .deb"
-    done
-    if grep -rIl -e "$SOURCE" -e "$work" "$work/deb"; then
+    if grep -rl -a -e "$SOURCE" -e "$work" "$1"; then
         fail "the files above name folders of this machine"
     fi
+}
+
+# has PACKAGE PATTERN: the package holds a file of this name
+has()
+{
+    dpkg-deb -c "$work/deb-build/$1"_*.deb | grep -q " \./usr/$2\( -> .*\)\?$" || fail "$1 has no $2"
+}
+
+# needs PACKAGE PATTERN
+needs()
+{
+    dpkg-deb -f "$work/deb-build/$1"_*.deb Depends | grep -qE "(^|, )$2" || fail "$1 does not depend on $2"
+}
+
+# Three packages: each has what it should and asks for what it needs, and the program finds its data where it was unpacked.
+check_deb()
+{
+    quietly cmake -S "$SOURCE" -B "$work/deb-build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX=/usr \
+        -DBUILD_SHARED_LIBS=ON -DCLATTN_BUILD_TESTS=OFF
+    quietly cmake --build "$work/deb-build"
+    quietly env -C "$work/deb-build" cpack -G DEB
+    triplet=$(dpkg-architecture -qDEB_HOST_MULTIARCH)
+    has libclattn0.1 "lib/$triplet/libclattn\.so\.0\.1"
+    has libclattn-dev "lib/$triplet/libclattn\.so"
+    has libclattn-dev "lib/$triplet/pkgconfig/clattn\.pc"
+    has libclattn-dev "lib/$triplet/cmake/clattn/clattnConfig\.cmake"
+    has libclattn-dev include/clattn/clattn.h
+    has clattn-tools bin/clattn
+    has clattn-tools share/man/man1/clattn.1
+    for package in libclattn0.1 libclattn-dev clattn-tools; do
+        has $package "share/doc/$package/copyright"
+        has $package "share/doc/$package/LICENSE"
+    done
+    needs libclattn0.1 'libc6 \(>= '
+    needs libclattn0.1 ocl-icd-libopencl1
+    needs libclattn-dev 'libclattn0\.1 \(= '
+    needs libclattn-dev ocl-icd-opencl-dev
+    needs clattn-tools 'libclattn0\.1 \(= '
+    needs clattn-tools 'libcjson1 '
+    for deb in "$work"/deb-build/*.deb; do
+        dpkg-deb -x "$deb" "$work/deb"
+    done
+    no_path "$work/deb"
+    LD_LIBRARY_PATH=$work/deb/usr/lib/$triplet quietly "$work/deb/usr/bin/clattn" run --demo
+    consume by-deb -DHOW=find_package -DCMAKE_PREFIX_PATH="$work/deb/usr" -DCMAKE_LIBRARY_ARCHITECTURE="$triplet"
+    # Where libraries would not go to lib/TRIPLET, there is no .deb.
+    if env -C "$work/static" cpack -G DEB >"$work/log" 2>&1; then
+        fail "a .deb with its libraries in lib"
+    fi
+    grep -q 'CMAKE_INSTALL_PREFIX=/usr' "$work/log" || fail "unclear: $(cat "$work/log")"
 }
 
 build_library static
@@ -135,9 +178,12 @@ done
 pkg_config_consumer static
 pkg_config_consumer shared
 check_dynamic
+for kind in static shared dynamic; do
+    no_path "$work/$kind-prefix a b-g"
+done
 consume by-subdirectory -DHOW=add_subdirectory -DCLATTN_SOURCE="$SOURCE"
 consume by-fetch -DHOW=FetchContent -DCLATTN_SOURCE="$SOURCE" -DCLATTN_DYNAMIC_OPENCL=ON
-if command -v dpkg-deb >/dev/null; then
+if command -v dpkg-shlibdeps >/dev/null; then
     check_deb
 fi
 echo "all applications were built and ran"

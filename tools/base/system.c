@@ -10,6 +10,9 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#ifdef __APPLE__
+#include <mach-o/dyld.h>
+#endif
 #ifdef _WIN32
 #include <io.h>
 #else
@@ -54,6 +57,25 @@ void system_name(char *text, size_t size)
     else
         snprintf(text, size, "n/a");
 #endif
+}
+
+bool system_program_folder(char *path, size_t size)
+{
+    size_t length = 0;
+#ifdef _WIN32
+    snprintf(path, size, "%s", _pgmptr != NULL ? _pgmptr : "");
+    length = strlen(path);
+#elif defined(__APPLE__)
+    uint32_t room = (uint32_t)size;
+    length = _NSGetExecutablePath(path, &room) == 0 ? strlen(path) : 0;
+#else
+    const ssize_t got = readlink("/proc/self/exe", path, size - 1);
+    length = got > 0 ? (size_t)got : 0;
+#endif
+    while (length > 0 && path[length - 1] != '/' && path[length - 1] != '\\')
+        length--;
+    path[length > 0 ? length - 1 : 0] = '\0';
+    return length > 1;
 }
 
 /* --------------------------------------------------------------------------------------------------------------- files */

@@ -49,6 +49,9 @@ FILE *system_take_standard_output(void);
 /* The number of this process. */
 long system_process(void);
 
+/* The folder that this program's file lies in, wherever that was moved to; false where the system does not say. */
+bool system_program_folder(char *path, size_t size);
+
 /* "Linux 6.1 x86_64". */
 void system_name(char *text, size_t size);
 

@@ -2,16 +2,15 @@
 #include "sample.h"
 
 #include "arrays.h"
+#include "system.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#ifndef CLATTN_DATA_SOURCE
-#define CLATTN_DATA_SOURCE "tests/data/minilm"
-#endif
-#ifndef CLATTN_DATA_INSTALLED
-#define CLATTN_DATA_INSTALLED "/usr/local/share/clattn/minilm"
+/* From the program's folder: no place of the build or the installation stands in the program, so both may be moved. */
+#ifndef CLATTN_DATA
+#define CLATTN_DATA "../share/clattn/minilm"
 #endif
 
 static void path_of(const struct sample *sample, const char *name, char *path, size_t size)
@@ -27,7 +26,7 @@ static int damaged(const struct sample *sample, const char *what)
 
 static int load_array(const struct sample *sample, const char *name, struct npy *array)
 {
-    char path[1024];
+    char path[1100];
     path_of(sample, name, path, sizeof path);
     return array_read("run", "--data", path, array);
 }
@@ -86,7 +85,7 @@ static int cut_tokens(struct sample *s)
 static int load_tokens(struct sample *s)
 {
     enum { LARGEST = 65536 };
-    char path[1024];
+    char path[1100];
     path_of(s, "tokens.txt", path, sizeof path);
     FILE *file = fopen(path, "rb");
     if (file == NULL)
@@ -105,12 +104,26 @@ static int load_tokens(struct sample *s)
 
 static bool is_there(const char *folder)
 {
-    char path[1024];
+    char path[1100];
     snprintf(path, sizeof path, "%s/tokens.txt", folder);
     FILE *file = fopen(path, "rb");
     if (file != NULL)
         fclose(file);
     return file != NULL;
+}
+
+static bool find_folder(char *folder, size_t size)
+{
+    static const char *const places[] = {"minilm", CLATTN_DATA};
+    char program[900];
+    bool found = false;
+    if (!system_program_folder(program, sizeof program))
+        return false;
+    for (size_t i = 0; i < sizeof places / sizeof *places && !found; i++) {
+        snprintf(folder, size, "%s/%s", program, places[i]);
+        found = is_there(folder);
+    }
+    return found;
 }
 
 int sample_load(struct sample *s, const char *folder)
@@ -119,7 +132,12 @@ int sample_load(struct sample *s, const char *folder)
     static const char *const names[4] = {"q.npy", "k.npy", "v.npy", "expected.npy"};
     int code = CLI_OK;
     memset(s, 0, sizeof *s);
-    s->folder = folder ? folder : is_there(CLATTN_DATA_SOURCE) ? CLATTN_DATA_SOURCE : CLATTN_DATA_INSTALLED;
+    if (folder != NULL)
+        snprintf(s->folder, sizeof s->folder, "%s", folder);
+    else if (!find_folder(s->folder, sizeof s->folder))
+        return cli_fail("run", CLI_FAILED, "--demo",
+                        "the sample data is neither beside the program nor in " CLATTN_DATA
+                        " from there: --data names its folder");
     for (int i = 0; i < 4 && code == CLI_OK; i++)
         code = load_array(s, names[i], arrays[i]);
     code = code != CLI_OK ? code : take_sizes(s);

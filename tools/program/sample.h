@@ -8,7 +8,7 @@
 enum { SAMPLE_MAX_SENTENCES = 16, SAMPLE_MAX_TOKENS = 64 };
 
 struct sample {
-    const char *folder;
+    char folder[1024];
     struct npy q, k, v, expected; /* (sentences, heads, longest, head_dim) */
     int sentences, heads, longest, head_dim;
     int lengths[SAMPLE_MAX_SENTENCES];
@@ -16,7 +16,8 @@ struct sample {
     const char *tokens[SAMPLE_MAX_SENTENCES][SAMPLE_MAX_TOKENS];
 };
 
-/* folder NULL: the one of the source tree, then the installed one. Returns CLI_OK or the exit code after the message. */
+/* folder NULL: the one beside the program, where the build puts it, then the one where it is installed to. Returns CLI_OK or
+ * the exit code after the message. */
 int sample_load(struct sample *sample, const char *folder);
 void sample_free(struct sample *sample);
 

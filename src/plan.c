@@ -18,9 +18,24 @@ static void release_kernels(clattn_plan *plan)
     plan->kernel_count = 0;
 }
 
-/* What the compiler made of the kernel may need more than the device has: then the candidate loses, not the call. */
-static bool kernel_fits(const clattn_plan *plan, const struct plan_kernel *kernel, size_t work_group, char *why,
-                        size_t why_size)
+/* Gives a kernel whose work-items do not work together a smaller group. False: they do, or one work-item is too many. */
+static bool shrink_group(struct config *config, const char *kernel, size_t limit)
+{
+    int *const group = strcmp(kernel, "merge") == 0                            ? &config->merge_group
+                       : strcmp(kernel, "classify") == 0                       ? &config->classify_group
+                       : strcmp(kernel, "attention") == 0 && config->team == 1 ? &config->work_group
+                                                                               : NULL;
+    if (!group || limit < 1)
+        return false;
+    while ((size_t)*group > limit)
+        *group /= 2;
+    return true;
+}
+
+/* What the compiler made of the kernel may need more than the device has: then the candidate loses, not the call. *limit: the
+ * largest group that it runs with, where that is too small; otherwise left alone. */
+static bool kernel_fits(const clattn_plan *plan, const struct plan_kernel *kernel, size_t work_group, size_t *too_small,
+                        char *why, size_t why_size)
 {
     const struct facts *facts = &plan->context->facts;
     size_t limit = 0;
@@ -30,9 +45,11 @@ static bool kernel_fits(const clattn_plan *plan, const struct plan_kernel *kerne
     if (!plan->config.engine->ptx_target &&
         clGetKernelWorkGroupInfo(kernel->cl, plan->context->device, CL_KERNEL_WORK_GROUP_SIZE, sizeof limit, &limit, NULL) ==
             CL_SUCCESS &&
-        limit < work_group)
+        limit < work_group) {
+        *too_small = limit;
         return cla_decline(why, why_size, "kernel %s runs with groups of %zu at most here, not %zu", kernel->name, limit,
                            work_group);
+    }
     if (clGetKernelWorkGroupInfo(kernel->cl, plan->context->device, CL_KERNEL_LOCAL_MEM_SIZE, sizeof local, &local, NULL) ==
             CL_SUCCESS &&
         local > facts->local_mem_static)
@@ -41,7 +58,8 @@ static bool kernel_fits(const clattn_plan *plan, const struct plan_kernel *kerne
     return true;
 }
 
-static clattn_status create_kernels(clattn_plan *plan, cl_program program, char *why, size_t why_size, bool *fits,
+/* *again: one of them needed a smaller group, which plan->config now has, so that the program is to be built anew. */
+static clattn_status create_kernels(clattn_plan *plan, cl_program program, char *why, size_t why_size, bool *fits, bool *again,
                                     clattn_error *error)
 {
     struct launch_args args;
@@ -65,7 +83,9 @@ static clattn_status create_kernels(clattn_plan *plan, cl_program program, char 
             return CLATTN_SUCCESS;
         }
         plan->kernel_count++;
-        *fits = kernel_fits(plan, kernel, launches[i].work_group, why, why_size);
+        size_t limit = 0;
+        *fits = kernel_fits(plan, kernel, launches[i].work_group, &limit, why, why_size);
+        *again = !*fits && shrink_group(&plan->config, kernel->name, limit);
     }
     return CLATTN_SUCCESS;
 }
@@ -80,17 +100,11 @@ static clattn_status check_engine(clattn_plan *plan, cl_program program, bool *r
     return CLATTN_SUCCESS;
 }
 
-/* Builds one candidate. *fits false with SUCCESS or BUILD_FAILED: it lost, `why` says how, and the next one is to be tried.
- * `error` is not NULL. */
-static clattn_status try_candidate(clattn_plan *plan, const struct config *config, char *why, size_t why_size, bool *fits,
-                                   clattn_error *error)
+/* Builds plan->config. The outcome is that of try_candidate, or *again, as in create_kernels. */
+static clattn_status build_config(clattn_plan *plan, char *why, size_t why_size, bool *fits, bool *again, clattn_error *error)
 {
+    const struct config *const config = &plan->config;
     cl_program program;
-    if (config->engine->permit && !config->engine->permit(why, why_size)) {
-        *fits = false;
-        return CLATTN_SUCCESS;
-    }
-    plan->config = *config;
     cla_source_free(&plan->source);
     TRY(cla_kernel_source(&plan->context->facts, &plan->problem, config,
                           cla_variable(plan->context->ignores_environment, VARIABLE_SOURCE_DIR), &plan->source, error));
@@ -101,7 +115,7 @@ static clattn_status try_candidate(clattn_plan *plan, const struct config *confi
         return status;
     }
     if (status == CLATTN_SUCCESS) {
-        clattn_status created = create_kernels(plan, program, why, why_size, fits, error);
+        clattn_status created = create_kernels(plan, program, why, why_size, fits, again, error);
         if (created == CLATTN_SUCCESS && *fits && plan->judge)
             created = check_engine(plan, program, fits, why, why_size, error);
         if (created == CLATTN_SUCCESS && *fits)
@@ -110,6 +124,25 @@ static clattn_status try_candidate(clattn_plan *plan, const struct config *confi
             release_kernels(plan);
         return created;
     }
+    return status;
+}
+
+/* Builds one candidate, with smaller groups where its kernels need them. *fits false with SUCCESS or BUILD_FAILED: it lost,
+ * `why` says how, and the next one is to be tried. `error` is not NULL. */
+static clattn_status try_candidate(clattn_plan *plan, const struct config *config, char *why, size_t why_size, bool *fits,
+                                   clattn_error *error)
+{
+    clattn_status status;
+    bool again;
+    if (config->engine->permit && !config->engine->permit(why, why_size)) {
+        *fits = false;
+        return CLATTN_SUCCESS;
+    }
+    plan->config = *config;
+    do {
+        again = false;
+        status = build_config(plan, why, why_size, fits, &again, error);
+    } while (again && status == CLATTN_SUCCESS);
     return status;
 }
 

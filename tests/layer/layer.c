@@ -92,9 +92,6 @@ PLAIN(clGetProgramInfo, (cl_program object, cl_program_info what, size_t size, v
 PLAIN(clGetProgramBuildInfo,
       (cl_program object, cl_device_id device, cl_program_build_info what, size_t size, void *value, size_t *needed),
       (object, device, what, size, value, needed))
-PLAIN(clGetKernelWorkGroupInfo,
-      (cl_kernel object, cl_device_id device, cl_kernel_work_group_info what, size_t size, void *value, size_t *needed),
-      (object, device, what, size, value, needed))
 PLAIN(clSetKernelArg, (cl_kernel kernel, cl_uint index, size_t size, const void *value), (kernel, index, size, value))
 PLAIN(clSetKernelArgSVMPointer, (cl_kernel kernel, cl_uint index, const void *value), (kernel, index, value))
 PLAIN(clFlush, (cl_command_queue queue), (queue))
@@ -161,6 +158,28 @@ static cl_int CL_API_CALL layer_clGetDeviceInfo(cl_device_id device, cl_device_i
     if (value)
         snprintf(value, size, "%s", layer_state.driver_version);
     return CL_SUCCESS;
+}
+
+static bool is_limited(cl_kernel kernel)
+{
+    char name[64] = "";
+    return layer_state.work_group_limit > 0 &&
+           (!layer_state.limited_kernel ||
+            (below->clGetKernelInfo(kernel, CL_KERNEL_FUNCTION_NAME, sizeof name, name, NULL) == CL_SUCCESS &&
+             strcmp(name, layer_state.limited_kernel) == 0));
+}
+
+static cl_int CL_API_CALL layer_clGetKernelWorkGroupInfo(cl_kernel object, cl_device_id device, cl_kernel_work_group_info what,
+                                                         size_t size, void *value, size_t *needed)
+{
+    if (fails("clGetKernelWorkGroupInfo"))
+        return layer_state.fail_code;
+    const cl_int code = below->clGetKernelWorkGroupInfo(object, device, what, size, value, needed);
+    size_t *const limit = value;
+    if (code == CL_SUCCESS && what == CL_KERNEL_WORK_GROUP_SIZE && limit && is_limited(object) &&
+        *limit > layer_state.work_group_limit)
+        *limit = layer_state.work_group_limit;
+    return code;
 }
 
 static cl_int CL_API_CALL layer_clBuildProgram(cl_program program, cl_uint count, const cl_device_id *devices,

@@ -18,6 +18,8 @@ struct layer_state {
     const char *fail_names[2]; /* every call of these names fails; NULL: none */
     cl_int fail_code;
     const char *driver_version; /* what every device says; NULL: the truth */
+    size_t work_group_limit;    /* the largest group that a kernel runs with, as devices say; 0: the truth */
+    const char *limited_kernel; /* the only kernel that this is said of; NULL: all */
 
     /* Set by the layer. */
     atomic_long calls;

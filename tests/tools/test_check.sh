@@ -22,12 +22,6 @@ done
 equals "{" "$(head -c 1 alone.json)"
 expect 0 "1 passed" cat report
 
-# nothing_is_stored_for_the_next_process: the verdict is the end.
-expect 0 "1 passed" env CLATTN_CACHE= XDG_CACHE_HOME="$scratch/cache" "$clattn" check --engine reference --shape "q5 d8"
-equals "" "$(ls cache/clattn 2>/dev/null)"
-expect 0 "engine: reference" env CLATTN_CACHE= XDG_CACHE_HOME="$scratch/cache" CLATTN_ENGINE=reference "$clattn" info --for "q5 d8"
-[ -n "$(ls cache/clattn)" ] || equals "an entry of the cache" "none"
-
 # a_failure_is_in_the_report: kernel text whose rescale is inverted.
 cp -r "$here/../../cl" .
 sed 's/RESCALE(e, m\[r\], base)/RESCALE(e, base, m[r])/' "$here/../../cl/softmax.cl" >cl/softmax.cl

@@ -5,9 +5,11 @@
 #include "buffer.h"
 #include "overlap.h"
 #include "problem.h"
+#include "strides.h"
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { MAX_BUFFERS = 17 };
@@ -28,6 +30,11 @@ static void set_numbers(clattn_call *call, const clattn_problem *p)
     call->bias_columns = p->bias.columns;
     call->mask_strides = p->mask.strides;
     call->bias_strides = p->bias.strides;
+    call->q_strides = p->q.strides;
+    call->k_strides = p->k.strides;
+    call->v_strides = p->v.strides;
+    call->o_strides = p->o.strides;
+    call->lse_strides = p->lse.strides;
 }
 
 void clattn_call_init_sized(clattn_call *call, size_t size, const clattn_plan *plan)
@@ -95,12 +102,12 @@ static void add_main_buffers(struct buffer_list *list, const clattn_problem *p, 
     const int64_t lse[] = {batch, p->heads_q, rows, 1};
     const int64_t scores[] = {call->batch, cla_score_heads(p), call->seq_q, call->seq_kv};
     const int64_t workspace[] = {1, 1, 1, cla_divide_up((int64_t)workspace_bytes, sizeof(float))};
-    add(list, "call.q", &call->q, cla_type_size(p->q.type), q, &p->q.strides, false);
-    add(list, "call.k", &call->k, cla_type_size(p->k.type), k, &p->k.strides, false);
-    add(list, "call.v", &call->v, cla_type_size(p->v.type), v, &p->v.strides, false);
-    add(list, "call.o", &call->o, cla_type_size(p->o.type), o, &p->o.strides, true);
+    add(list, "call.q", &call->q, cla_type_size(p->q.type), q, &call->q_strides, false);
+    add(list, "call.k", &call->k, cla_type_size(p->k.type), k, &call->k_strides, false);
+    add(list, "call.v", &call->v, cla_type_size(p->v.type), v, &call->v_strides, false);
+    add(list, "call.o", &call->o, cla_type_size(p->o.type), o, &call->o_strides, true);
     if (p->lse.present)
-        add(list, "call.lse", &call->lse, cla_lse_size(p->lse.form), lse, &p->lse.strides, true);
+        add(list, "call.lse", &call->lse, cla_lse_size(p->lse.form), lse, &call->lse_strides, true);
     if (p->scores.kind != CLATTN_SCORES_NONE)
         add(list, "call.scores", &call->scores, sizeof(float), scores, &p->scores.strides, true);
     if (call->workspace.kind != CLATTN_BUFFER_NONE)
@@ -121,8 +128,47 @@ static clattn_status check_sharing(const char *field, int64_t given, int64_t pla
                     field, given, planned);
 }
 
+static clattn_status check_tensor_strides(const char *name, const clattn_problem *p, const clattn_tensor *tensor,
+                                          const clattn_strides *given, clattn_error *error)
+{
+    const char *axis;
+    int64_t multiple;
+    char field[64];
+    if (cla_strides_serve(p, tensor, given, &axis, &multiple))
+        return CLATTN_SUCCESS;
+    snprintf(field, sizeof field, "call.%s_strides.%s", name, axis);
+    if (multiple == 0)
+        return cla_fail(error, CLATTN_INVALID_ARGUMENT, field,
+                        "%s must be 1 as in the plan's problem, which its kernels count on; make another plan", field);
+    return cla_fail(error, CLATTN_INVALID_ARGUMENT, field,
+                    "%s must be a multiple of %" PRId64 " elements, positive and below 2^39 where the plan's is: its kernels "
+                    "count on that; make another plan",
+                    field, multiple);
+}
+
+/* Strides of 0 would have elements of an output race. */
+static clattn_status check_output_strides(const clattn_problem *p, const clattn_call *call, clattn_error *error)
+{
+    const bool packed = p->packed.starts != CLATTN_NO_INTEGERS;
+    const int64_t batch = packed ? 1 : call->batch, rows = packed ? p->packed.total_q : call->seq_q;
+    TRY(cla_check_output_stride("call.o_strides.batch", batch, call->o_strides.batch, error));
+    TRY(cla_check_output_stride("call.o_strides.head", p->heads_q, call->o_strides.head, error));
+    TRY(cla_check_output_stride("call.o_strides.row", rows, call->o_strides.row, error));
+    TRY(cla_check_output_stride("call.o_strides.column", p->head_dim_v, call->o_strides.column, error));
+    if (!p->lse.present)
+        return CLATTN_SUCCESS;
+    TRY(cla_check_output_stride("call.lse_strides.batch", batch, call->lse_strides.batch, error));
+    TRY(cla_check_output_stride("call.lse_strides.head", p->heads_q, call->lse_strides.head, error));
+    return cla_check_output_stride("call.lse_strides.row", rows, call->lse_strides.row, error);
+}
+
 static clattn_status check_strides(const clattn_problem *p, const clattn_call *call, clattn_error *error)
 {
+    TRY(check_tensor_strides("q", p, &p->q, &call->q_strides, error));
+    TRY(check_tensor_strides("k", p, &p->k, &call->k_strides, error));
+    TRY(check_tensor_strides("v", p, &p->v, &call->v_strides, error));
+    TRY(check_tensor_strides("o", p, &p->o, &call->o_strides, error));
+    TRY(check_output_strides(p, call, error));
     if (p->mask.present) {
         TRY(check_sharing("call.mask_strides.batch", call->mask_strides.batch, p->mask.strides.batch, error));
         TRY(check_sharing("call.mask_strides.head", call->mask_strides.head, p->mask.strides.head, error));

@@ -10,10 +10,10 @@ size_t cla_type_size(clattn_type type) { return type == CLATTN_FP32 ? 4 : 2; }
 
 size_t cla_lse_size(clattn_lse_form form) { return form == CLATTN_MAX_AND_SUM ? 2 * sizeof(float) : sizeof(float); }
 
-static struct tensor_view view(const clattn_tensor *tensor, const clattn_buffer *buffer)
+static struct tensor_view view(clattn_type type, const clattn_buffer *buffer, const clattn_strides *strides)
 {
-    const struct tensor_view v = {(int64_t)(buffer->offset / cla_type_size(tensor->type)), tensor->strides.batch,
-                                  tensor->strides.head, tensor->strides.row, tensor->strides.column};
+    const struct tensor_view v = {(int64_t)(buffer->offset / cla_type_size(type)), strides->batch, strides->head, strides->row,
+                                  strides->column};
     return v;
 }
 
@@ -120,12 +120,12 @@ void cla_launch_args(const clattn_problem *p, const struct config *config, const
 {
     const struct launch_args fresh = {0};
     *args = fresh;
-    args->q = view(&p->q, &call->q);
-    args->k = view(&p->k, &call->k);
-    args->v = view(&p->v, &call->v);
-    args->o = view(&p->o, &call->o);
-    args->lse =
-        float_view(&call->lse, cla_lse_size(p->lse.form), p->lse.strides.batch, p->lse.strides.head, p->lse.strides.row, 0);
+    args->q = view(p->q.type, &call->q, &call->q_strides);
+    args->k = view(p->k.type, &call->k, &call->k_strides);
+    args->v = view(p->v.type, &call->v, &call->v_strides);
+    args->o = view(p->o.type, &call->o, &call->o_strides);
+    args->lse = float_view(&call->lse, cla_lse_size(p->lse.form), call->lse_strides.batch, call->lse_strides.head,
+                           call->lse_strides.row, 0);
     args->scores = float_view(&call->scores, sizeof(float), p->scores.strides.batch, p->scores.strides.head,
                               p->scores.strides.row, p->scores.strides.column);
     args->workspace = (int64_t)(call->workspace.offset / sizeof(float));

@@ -2,37 +2,29 @@
  * Whether a plan that was made for one problem can be called for another. */
 #include "plan.h"
 #include "problem.h"
+#include "strides.h"
 
 /* Along an axis of one element (or none) a stride says nothing. */
 static bool same_stride(int64_t bound, int64_t a, int64_t b) { return bound <= 1 || a == b; }
 
-static bool same_tensor(int64_t batch, int64_t heads, int64_t seq, int64_t dim, const clattn_tensor *a, const clattn_tensor *b)
+static bool serves_tensor(const clattn_problem *p, const clattn_tensor *tensor, const clattn_tensor *other)
 {
-    return a->type == b->type && same_stride(batch, a->strides.batch, b->strides.batch) &&
-           same_stride(heads, a->strides.head, b->strides.head) && same_stride(seq, a->strides.row, b->strides.row) &&
-           same_stride(dim, a->strides.column, b->strides.column);
+    const char *axis;
+    int64_t multiple;
+    return tensor->type == other->type && cla_strides_serve(p, tensor, &other->strides, &axis, &multiple);
 }
 
-/* Packed tensors have rows of all sequences behind each other and no batch axis. */
-static bool same_tensors(const clattn_problem *p, const clattn_problem *other)
+static bool serves_tensors(const clattn_problem *p, const clattn_problem *other)
 {
-    const bool packed = p->packed.starts != CLATTN_NO_INTEGERS;
-    const int64_t batch = packed ? 1 : p->batch;
-    const int64_t seq_q = packed ? p->packed.total_q : p->seq_q, seq_kv = packed ? p->packed.total_kv : p->seq_kv;
-    return same_tensor(batch, p->heads_q, seq_q, p->head_dim_qk, &p->q, &other->q) &&
-           same_tensor(batch, p->heads_kv, seq_kv, p->head_dim_qk, &p->k, &other->k) &&
-           same_tensor(batch, p->heads_kv, seq_kv, p->head_dim_v, &p->v, &other->v) &&
-           same_tensor(batch, p->heads_q, seq_q, p->head_dim_v, &p->o, &other->o);
+    return serves_tensor(p, &p->q, &other->q) && serves_tensor(p, &p->k, &other->k) && serves_tensor(p, &p->v, &other->v) &&
+           serves_tensor(p, &p->o, &other->o);
 }
 
 static bool same_outputs(const clattn_problem *p, const clattn_problem *other)
 {
     if (p->lse.present != other->lse.present || p->scores.kind != other->scores.kind)
         return false;
-    if (p->lse.present &&
-        !(p->lse.form == other->lse.form && same_stride(p->batch, p->lse.strides.batch, other->lse.strides.batch) &&
-          same_stride(p->heads_q, p->lse.strides.head, other->lse.strides.head) &&
-          p->lse.strides.row == other->lse.strides.row))
+    if (p->lse.present && p->lse.form != other->lse.form)
         return false;
     return p->scores.kind == CLATTN_SCORES_NONE ||
            (p->scores.first_head == other->scores.first_head && cla_score_heads(p) == cla_score_heads(other) &&
@@ -75,5 +67,5 @@ bool clattn_plan_serves(const clattn_plan *plan, const clattn_problem *problem)
     const clattn_problem *p = &plan->problem;
     return other.batch <= p->batch && other.seq_q <= p->seq_q && other.seq_kv <= p->seq_kv && other.heads_q == p->heads_q &&
            other.heads_kv == p->heads_kv && other.head_dim_qk == p->head_dim_qk && other.head_dim_v == p->head_dim_v &&
-           same_tensors(p, &other) && same_outputs(p, &other) && same_options(p, &other) && same_sequences(p, &other);
+           serves_tensors(p, &other) && same_outputs(p, &other) && same_options(p, &other) && same_sequences(p, &other);
 }

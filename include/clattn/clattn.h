@@ -430,7 +430,8 @@ CLATTN_API size_t clattn_workspace_size(const clattn_plan *plan);
 
 /* Whether the plan, made for another problem, can be called for this one: everything that a plan fixes is the same, and batch,
  * seq_q and seq_kv lie within its bounds. What a call carries may differ (scale, offset, windows, columns, strides of mask and
- * bias where neither is broadcast along other axes), and so may strides along axes that the plan bounds at 1. For applications
+ * bias where neither is broadcast along other axes, other strides as clattn_call says), and so may strides along axes that the
+ * plan bounds at 1. For applications
  * that keep plans; clattn_call_set_problem then sets up the call. */
 CLATTN_API bool clattn_plan_serves(const clattn_plan *plan, const clattn_problem *problem);
 
@@ -495,6 +496,9 @@ typedef struct clattn_call {
                                                      and heads where the problem's are 0, and only there */
     cl_event *first_event; /* NULL, or receives an event of the first command of the call (see clattn_enqueue); the caller
                               releases it */
+    /* As in the problem, or others, such as those of a cache without gaps that grows: 1 where the problem's are 1, multiples of
+     * as large a power of two up to 16 bytes, positive where the problem's are. lse_strides: any but 0. */
+    clattn_strides q_strides, k_strides, v_strides, o_strides, lse_strides;
 } clattn_call;
 
 /* No buffers; numbers as in the plan's problem. */
@@ -505,7 +509,7 @@ static inline void clattn_call_init(clattn_call *call, const clattn_plan *plan)
 }
 
 /* The numbers of a problem that the plan serves (clattn_plan_serves): batch, seq_q, seq_kv, offset, scale, window, columns and
- * strides of mask and bias. Buffers stay as they are. */
+ * strides. Buffers stay as they are. */
 CLATTN_API void clattn_call_set_problem(clattn_call *call, const clattn_problem *problem);
 
 /* Bytes of workspace that this call needs: never more than clattn_workspace_size, and far less where it is far below the plan's

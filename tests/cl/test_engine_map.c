@@ -162,6 +162,11 @@ static void launch(struct probe *p)
     call.seq_kv = p->keys;
     call.scale = factor_scale;
     call.window_left = call.window_right = -1;
+    call.q_strides = p->problem.q.strides;
+    call.k_strides = p->problem.k.strides;
+    call.v_strides = p->problem.v.strides;
+    call.o_strides = p->problem.o.strides;
+    call.lse_strides = p->problem.lse.strides;
     cla_launch_args(&p->problem, &p->config, &call, &args);
     for (cl_uint i = 0; i < COUNT_OF(p->mems); i++) {
         assert_int_equal(clSetKernelArg(p->kernel, i, sizeof(cl_mem), &p->mems[i]), CL_SUCCESS);

@@ -144,6 +144,62 @@ static void one_plan_follows_a_growing_cache(void **state)
     }
 }
 
+/* K and V without gaps between their heads: each key more moves all heads but the first. O of row i of head h is that of V,
+ * which counts keys from 100 h on, averaged over the keys so far. */
+static void a_cache_without_gaps_grows_over_one_plan(void **state)
+{
+    (void)state;
+    enum { HEADS = 3, MOST = 40, DIM = 8 };
+    static const char *const engines[] = {NULL, "simt"};
+    for (size_t e = 0; e < COUNT_OF(engines); e++) {
+        clattn_plan_options options;
+        clattn_problem p;
+        clattn_plan *plan = NULL;
+        clattn_plan_options_init(&options);
+        options.engine = engines[e];
+        assert_ok(clattn_problem_parse("hq3 q1 k40 d8 lse", &p, &error), &error);
+        assert_ok(clattn_plan_create(bench.context, &p, &options, &plan, &error), &error);
+        cl_mem q = numbers(HEADS * DIM, 0), k = numbers(HEADS * MOST * DIM, 0);
+        cl_mem o = numbers(HEADS * DIM, 0), lse = numbers(HEADS, 0);
+        for (int64_t keys = 1; keys <= MOST; keys += 13) {
+            float values[HEADS * MOST * DIM], out[HEADS * DIM];
+            clattn_problem now = p;
+            clattn_call call;
+            now.seq_kv = keys;
+            clattn_problem_set_layout(&now, CLATTN_BHSD);
+            for (int i = 0; i < HEADS * keys * DIM; i++)
+                values[i] = (float)(i / DIM % keys + 100 * (i / DIM / keys));
+            cl_mem v = upload(values, sizeof values);
+            assert_true(clattn_plan_serves(plan, &now));
+            clattn_call_init(&call, plan);
+            clattn_call_set_problem(&call, &now);
+            assert_int_equal(call.k_strides.head, keys * DIM);
+            call.q = clattn_mem(q, 0), call.k = clattn_mem(k, 0), call.v = clattn_mem(v, 0), call.o = clattn_mem(o, 0);
+            call.lse = clattn_mem(lse, 0);
+            assert_ok(clattn_enqueue(plan, bench.queue, &call, 0, NULL, NULL, &error), &error);
+            assert_int_equal(clEnqueueReadBuffer(bench.queue, o, CL_TRUE, 0, sizeof out, out, 0, NULL, NULL), CL_SUCCESS);
+            for (int h = 0; h < HEADS; h++)
+                assert_near(out[h * DIM], 100.0 * h + (double)(keys - 1) / 2.0, 1e-4);
+            /* What its kernels count on is asked for by name. */
+            call.k_strides.head = keys * DIM + 2;
+            assert_refused(clattn_enqueue(plan, bench.queue, &call, 0, NULL, NULL, &error), CLATTN_INVALID_ARGUMENT, &error,
+                           "call.k_strides.head");
+            call.k_strides.head = keys * DIM, call.v_strides.column = 4;
+            assert_refused(clattn_enqueue(plan, bench.queue, &call, 0, NULL, NULL, &error), CLATTN_INVALID_ARGUMENT, &error,
+                           "call.v_strides.column");
+            call.v_strides.column = 1, call.lse_strides.head = 0;
+            assert_refused(clattn_enqueue(plan, bench.queue, &call, 0, NULL, NULL, &error), CLATTN_INVALID_ARGUMENT, &error,
+                           "call.lse_strides.head");
+            clReleaseMemObject(v);
+        }
+        clReleaseMemObject(q);
+        clReleaseMemObject(k);
+        clReleaseMemObject(o);
+        clReleaseMemObject(lse);
+        clattn_plan_destroy(plan);
+    }
+}
+
 static clattn_problem basic(void)
 {
     clattn_problem p;
@@ -162,6 +218,7 @@ static void what_a_call_carries_is_served(void **state)
     assert_ok(clattn_plan_create(bench.context, &made_for, NULL, &plan, &error), &error);
     assert_true(clattn_plan_serves(plan, &made_for));
     p.batch = 1, p.seq_q = 2, p.seq_kv = 3, p.scale = 2.0f, p.offset = 9;
+    p.k.strides.row = 16, p.v.strides.head *= 2, p.o.strides.batch += 8; /* as aligned as the plan's */
     p.window.left = 4, p.bias.columns = 2, p.bias.strides.row = 3, p.bias.strides.head = 6;
     assert_true(clattn_plan_serves(plan, &p));
 
@@ -200,8 +257,10 @@ static void what_a_plan_fixes_is_not(void **state)
     NOT_SERVED(p.head_dim_qk = 4);
     NOT_SERVED(p.head_dim_v = 3);
     NOT_SERVED(p.q.type = CLATTN_FP16);
-    NOT_SERVED(p.k.strides.row = 16);
-    NOT_SERVED(p.v.strides.head *= 2);
+    NOT_SERVED(p.k.strides.row = 10);
+    NOT_SERVED(p.k.strides.row = -8);
+    NOT_SERVED(p.k.strides.column = 8);
+    NOT_SERVED(p.v.strides.head += 2);
     NOT_SERVED(p.o.strides.batch += 1);
     NOT_SERVED(p.causal = false);
     NOT_SERVED(p.corner = CLATTN_BOTTOM_RIGHT);
@@ -267,8 +326,11 @@ static void what_is_shared_stays_shared(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_plan_follows_a_growing_cache), cmocka_unit_test(what_a_call_carries_is_served),
-        cmocka_unit_test(what_a_plan_fixes_is_not),         cmocka_unit_test(a_stride_along_one_element_says_nothing),
+        cmocka_unit_test(a_cache_without_gaps_grows_over_one_plan),
+        cmocka_unit_test(one_plan_follows_a_growing_cache),
+        cmocka_unit_test(what_a_call_carries_is_served),
+        cmocka_unit_test(what_a_plan_fixes_is_not),
+        cmocka_unit_test(a_stride_along_one_element_says_nothing),
         cmocka_unit_test(what_is_shared_stays_shared),
     };
     clattn_error_init(&error);

@@ -229,6 +229,13 @@ static void fill_call(clattn_call *call)
         alter(&call->mask_strides);
         alter(&call->bias_strides);
     }
+    if (which & 8) {
+        alter(&call->q_strides);
+        alter(&call->k_strides);
+        alter(&call->v_strides);
+        alter(&call->o_strides);
+        alter(&call->lse_strides);
+    }
     for (size_t i = 0; i < sizeof list / sizeof list[0]; i++)
         *list[i] = buffer(&memories[i]);
 }
@@ -264,12 +271,12 @@ static void check_tensors(const clattn_problem *p, const clattn_call *c)
     const int64_t batch = packed ? 1 : c->batch, rows_q = packed ? p->packed.total_q : c->seq_q,
                   rows_kv = packed ? p->packed.total_kv : c->seq_kv;
     const int64_t heads = p->scores.heads ? p->scores.heads : p->heads_q - p->scores.first_head;
-    clattn_strides lse = p->lse.strides;
+    clattn_strides lse = c->lse_strides;
     lse.column = 0;
-    within(&c->q, cla_type_size(p->q.type), batch, p->heads_q, rows_q, p->head_dim_qk, p->q.strides);
-    within(&c->k, cla_type_size(p->k.type), batch, p->heads_kv, rows_kv, p->head_dim_qk, p->k.strides);
-    within(&c->v, cla_type_size(p->v.type), batch, p->heads_kv, rows_kv, p->head_dim_v, p->v.strides);
-    within(&c->o, cla_type_size(p->o.type), batch, p->heads_q, rows_q, p->head_dim_v, p->o.strides);
+    within(&c->q, cla_type_size(p->q.type), batch, p->heads_q, rows_q, p->head_dim_qk, c->q_strides);
+    within(&c->k, cla_type_size(p->k.type), batch, p->heads_kv, rows_kv, p->head_dim_qk, c->k_strides);
+    within(&c->v, cla_type_size(p->v.type), batch, p->heads_kv, rows_kv, p->head_dim_v, c->v_strides);
+    within(&c->o, cla_type_size(p->o.type), batch, p->heads_q, rows_q, p->head_dim_v, c->o_strides);
     if (p->lse.present)
         within(&c->lse, 4, batch, p->heads_q, rows_q, 1, lse);
     if (p->scores.kind != CLATTN_SCORES_NONE)

@@ -23,6 +23,11 @@ static int start(void **state)
     problem.k.strides.head = 0;
     problem.v.strides.row = (int64_t)1 << 33;
     memset(&call, 0, sizeof call);
+    call.q_strides = problem.q.strides;
+    call.k_strides = problem.k.strides;
+    call.v_strides = problem.v.strides;
+    call.o_strides = problem.o.strides;
+    call.lse_strides = problem.lse.strides;
     call.struct_size = sizeof call;
     call.batch = 3;
     call.seq_q = 33;

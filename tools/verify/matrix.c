@@ -137,7 +137,7 @@ const struct matrix_group matrix_groups[] = {
       LIST("k1", "k64", "k65", "k300", "k1100"), MASKS, LEVELS, LIST("", "", "", "mask=qk", "bias=hqk", "mask=bk bias=k"),
       LIST("", "", "", "alibi", "softcap=30", "sinks", "scale=1", "scale=-0.5")},
      .rotate = BIT(HEADS) | BIT(MASK) | BIT(HIDE) | BIT(SCORE),
-     QUICK(1, 30, 3)},
+     QUICK(1, 16, 3)},
     {"sinks",
      "sinks of any size, -inf, infinite and NaN, rows that see nothing",
      {LIST("fp32", "fp16"), LIST("d64"), NULL, LIST("hq4 hkv2", "b2 hq8 hkv2"), LIST("q1", "q3", "q33", "q129"),

@@ -32,34 +32,7 @@ FN uint columns_below(int count) { return (uint)(((ulong)1 << count) - 1); }
 /* Columns in [first, last], a bit each. */
 FN uint columns_within(int first, int last) { return columns_below(columns_to(last)) & ~columns_below(columns_to(first - 1)); }
 
-/* S stays as the product left it, and the factor goes into the exponent: one multiplication a score less. Not with a factor
- * that is not positive (the maximum would be another) or over 1 (the largest number times it would be infinite). With options
- * the scores are in base two before softmax sees them. */
-#ifndef NV_MAY_BE_LATE
-#define NV_MAY_BE_LATE(e) (!SCORE_OPTIONS)
-#endif
-#if !SCORE_OPTIONS || defined(NV_LATE_OPTIONS)
-#define ENGINE_POWER(e, x, y) EXP2(MULTIPLY_ADD(x, (e)->late, -((y) * (e)->late)))
-#define ENGINE_BASE_TWO(e, x) ptx_product(x, (e)->late)
-/* The product of x and the factor is exact there, that of y is rounded: the same for all weights of a row, and less than 2^-8
- * off while y is below this. From there on (cl/softmax.cl) the difference comes first: weights would overflow or vanish. */
-#define ENGINE_IS_LARGE(y) (fabs(y) >= 65536.0f)
-#endif
-FN int factor_is_late(engine *e, float factor)
-{
-    const int late = NV_MAY_BE_LATE(e) && factor > 1e-30f && factor <= 1.0f;
-    e->late = late ? factor : 1.0f;
-    return late;
-}
-FN void scale_scores(engine *e, float factor)
-{
-    if (!factor_is_late(e, factor)) {
-        FOR_ROWS(r)
-        {
-            FOR_S_COLS(c) { S_SET(e, r, c, S_GET(e, r, c) * factor); }
-        }
-    }
-}
+#include "cl/engines/nvidia/nv_late.cl"
 
 #if O_TYPE == K_TYPE && O_TYPE != FP32 && HEAD_DIM_V % 32 == 0
 /* Numbers of the call, a uniform branch. */

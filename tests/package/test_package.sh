@@ -121,7 +121,7 @@ no_path()
 # has PACKAGE PATTERN: the package holds a file of this name
 has()
 {
-    dpkg-deb -c "$work/deb-build/$1"_*.deb | grep -q " \./usr/$2\( -> .*\)\?$" || fail "$1 has no $2"
+    dpkg-deb -c "$work/deb-build/$1"_*.deb | grep " \./usr/$2\( -> .*\)\?$" >/dev/null || fail "$1 has no $2"
 }
 
 # needs PACKAGE PATTERN

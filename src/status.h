@@ -10,7 +10,7 @@
 #error "compile clattn without -ffast-math and -ffinite-math-only (add -fno-fast-math -fno-finite-math-only after them)"
 #endif
 
-#if defined(__MINGW32__)
+#if defined(__MINGW32__) && !defined(__clang__)
 #define CLA_PRINTF(text, first) __attribute__((format(gnu_printf, text, first)))
 #elif defined(__GNUC__)
 #define CLA_PRINTF(text, first) __attribute__((format(printf, text, first)))

@@ -101,7 +101,7 @@ static void add_main_buffers(struct buffer_list *list, const clattn_problem *p, 
     const int64_t v[] = {batch, p->heads_kv, keys, p->head_dim_v}, o[] = {batch, p->heads_q, rows, p->head_dim_v};
     const int64_t lse[] = {batch, p->heads_q, rows, 1};
     const int64_t scores[] = {call->batch, cla_score_heads(p), call->seq_q, call->seq_kv};
-    const int64_t workspace[] = {1, 1, 1, cla_divide_up((int64_t)workspace_bytes, sizeof(float))};
+    const int64_t workspace[] = {1, 1, 1, (int64_t)(workspace_bytes / sizeof(float))};
     add(list, "call.q", &call->q, cla_type_size(p->q.type), q, &call->q_strides, false);
     add(list, "call.k", &call->k, cla_type_size(p->k.type), k, &call->k_strides, false);
     add(list, "call.v", &call->v, cla_type_size(p->v.type), v, &call->v_strides, false);

@@ -126,13 +126,15 @@ static void check_row(const struct sequence *s, int64_t b, int64_t h, int64_t i)
     const clattn_problem *p = &t.p;
     const int64_t score_head = h - p->scores.first_head, first = p->packed.starts ? 0 : b;
     const int64_t chosen = p->scores.heads ? p->scores.heads : p->heads_q - p->scores.first_head;
-    double largest = p->sinks ? (double)((const float *)t.data[SINKS])[h] : -INFINITY, sum = 0.0;
+    /* A row past the queries of its sequence has no sink. */
+    const bool has_sink = p->sinks && i < s->q_length;
+    double largest = has_sink ? (double)((const float *)t.data[SINKS])[h] : -INFINITY, sum = 0.0;
     for (int64_t j = 0; j < t.call.seq_kv; j++)
         largest = fmax(largest, score(s, b, h, i, j, CLATTN_SCORES_BIAS));
     const double base = largest == -INFINITY ? 0.0 : largest;
     for (int64_t j = 0; j < t.call.seq_kv; j++)
         sum += exp(score(s, b, h, i, j, CLATTN_SCORES_BIAS) - base);
-    sum += p->sinks ? exp((double)((const float *)t.data[SINKS])[h] - base) : 0.0;
+    sum += has_sink ? exp((double)((const float *)t.data[SINKS])[h] - base) : 0.0;
     for (int64_t j = 0; j < t.call.seq_kv && p->scores.kind && score_head >= 0 && score_head < chosen; j++) {
         const double want = p->scores.kind == CLATTN_SCORES_SOFTMAX
                                 ? exp(score(s, b, h, i, j, CLATTN_SCORES_BIAS) - base) / (sum == 0.0 ? 1.0 : sum)

@@ -287,7 +287,7 @@ typedef struct clattn_problem {
     size_t struct_size;              /* set by _init */
     int64_t batch, seq_q, seq_kv;    /* upper bounds; a call says how much of them it uses; each at most 2^29 */
     int64_t heads_q, heads_kv;       /* heads_q a multiple of heads_kv */
-    int64_t head_dim_qk, head_dim_v; /* 1 to 65536; over 1024 few engines serve, and over 4096 of head_dim_v `unfused` alone */
+    int64_t head_dim_qk, head_dim_v; /* 1 to 65536; over 1024 few engines serve, and over 4096 of head_dim_v a single one */
     clattn_tensor q, k, v, o;        /* each with a type and strides of its own */
     float scale;                     /* NaN, as set by _init: 1/sqrt(head_dim_qk). Any number, 0 and negative included */
     bool causal;                     /* query i sees keys j <= i + offset */
@@ -376,7 +376,7 @@ CLATTN_API clattn_status clattn_attention(clattn_context *context, cl_command_qu
 /* A problem with an engine, tiles and built kernels. */
 typedef struct clattn_plan clattn_plan;
 
-/* How a plan is made. The environment variables CLATTN_ENGINE and CLATTN_AVOID, if set, take the place of engine and avoid. */
+/* How a plan is made. CLATTN_ENGINE and CLATTN_AVOID in the environment, if set and not ignored, replace engine and avoid. */
 typedef struct clattn_plan_options {
     size_t struct_size; /* set by _init */
     /* Only this engine, by the name that `clattn info` shows. NULL: the best that serves. */

@@ -63,6 +63,13 @@ static clattn_status check_memory(const struct tensor_check *t, cl_context conte
     return check_kind(t, mem, error);
 }
 
+/* Bytes of a buffer whose last element is that one; UINT64_MAX where they are not to be counted. */
+static uint64_t bytes_to(int64_t last, uint64_t element_size)
+{
+    const uint64_t count = last < 0 ? 0 : (uint64_t)last + 1;
+    return count > UINT64_MAX / element_size ? UINT64_MAX : count * element_size;
+}
+
 clattn_status cla_check_tensor(const struct tensor_check *t, const clattn_context *context, clattn_error *error)
 {
     int64_t lowest, highest;
@@ -86,7 +93,8 @@ clattn_status cla_check_tensor(const struct tensor_check *t, const clattn_contex
     if (base + lowest < 0 || base + highest >= room)
         return cla_fail(error, CLATTN_INVALID_ARGUMENT, t->field,
                         "%s holds elements 0 ... %" PRId64 " (%zu bytes), but its sizes, strides and offset reach from %" PRId64
-                        " to %" PRId64,
-                        t->field, room - 1, bytes, base + lowest, base + highest);
+                        " to %" PRId64 ", which takes %" PRIu64 " bytes",
+                        t->field, room - 1, bytes, base + lowest, base + highest,
+                        bytes_to(base + highest, (uint64_t)t->element_size));
     return CLATTN_SUCCESS;
 }

@@ -87,11 +87,15 @@ static void a_workspace_a_byte_short_is_refused(void **state)
         call.mask = mask;
         for (size_t less = 0; less <= 4 && less < wanted; less++) {
             call.workspace = make(bench.context, wanted - less);
-            if (less == 0)
+            if (less == 0) {
                 assert_ok(clattn_enqueue(plan, bench.queue, &call, 0, NULL, NULL, &error), &error);
-            else
+            } else {
+                char needed[64];
+                snprintf(needed, sizeof needed, "which takes %zu bytes", (wanted + 3) / 4 * 4);
                 assert_refused(clattn_enqueue(plan, bench.queue, &call, 0, NULL, NULL, &error), CLATTN_INVALID_ARGUMENT, &error,
                                "call.workspace");
+                assert_contains(error.message, needed);
+            }
             assert_int_equal(clFinish(bench.queue), CL_SUCCESS);
             if (wanted > 0) {
                 call.workspace.offset = 4096;

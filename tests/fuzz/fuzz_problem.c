@@ -376,17 +376,22 @@ static void plan_problem(const struct facts *facts, const clattn_problem *proble
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct candidates list;
-    clattn_problem given, taken;
+    struct {
+        clattn_problem problem;
+        uint8_t tail[1024]; /* of a newer header's struct: what struct_size reaches */
+    } given;
+    clattn_problem taken;
     clattn_error error;
     at = data;
     end = data + size;
     clattn_error_init(&error);
     const struct facts *const facts = fuzz_device(byte());
-    fill_problem(&given);
+    memset(given.tail, byte() % 8 == 0, sizeof given.tail);
+    fill_problem(&given.problem);
     const unsigned mode = byte();
     if (mode < 10)
-        given.struct_size = byte() * (size_t)4;
-    if (cla_problem_take(&given, &taken, &error) != CLATTN_SUCCESS) {
+        given.problem.struct_size = byte() * (size_t)4;
+    if (cla_problem_take(&given.problem, &taken, &error) != CLATTN_SUCCESS) {
         fuzz_require(error.message[0] != '\0' && error.field[0] != '\0');
         return 0;
     }

@@ -82,7 +82,7 @@ run()
     *) wrong="exit code $code" ;;
     esac
     [ $code -eq 0 ] || [ ! -e o.npy ] || wrong="half an output"
-    ls -A | grep -q '^\.clattn-' && wrong="a temporary file"
+    [ -z "$(find . -name ".clattn-*")" ] || wrong="a temporary file"
     grep -qE "runtime error|Sanitizer" output && wrong="a sanitizer's report"
     if [ -n "$wrong" ]; then
         failures=$((failures + 1))

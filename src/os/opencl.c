@@ -107,6 +107,7 @@ CODE(clGetKernelWorkGroupInfo,
      (cl_kernel object, cl_device_id device, cl_kernel_work_group_info what, size_t size, void *value, size_t *needed),
      (object, device, what, size, value, needed))
 
+CODE(clRetainEvent, (cl_event object), (object))
 CODE(clReleaseEvent, (cl_event object), (object))
 CODE(clWaitForEvents, (cl_uint count, const cl_event *list), (count, list))
 CODE(clGetEventProfilingInfo, (cl_event object, cl_profiling_info what, size_t size, void *value, size_t *needed),

@@ -138,7 +138,7 @@ static void calls_get_what_a_plan_for_them_would_have(void **state)
             }
         }
     }
-    print_message("%zu calls, %zu without their first choice, at most %zu variants\n", calls, missing, most);
+    print_message("%d calls, %d without their first choice, at most %d variants\n", (int)calls, (int)missing, (int)most);
     assert_int_equal(missing, 0);
 }
 

@@ -412,6 +412,23 @@ static inline void clattn_plan_options_init(clattn_plan_options *options)
 CLATTN_API clattn_status clattn_plan_create(clattn_context *context, const clattn_problem *problem,
                                             const clattn_plan_options *options, clattn_plan **plan, clattn_error *error);
 
+/* Told before each problem, and at the end with done = count. false: stop there. */
+typedef bool (*clattn_progress_fn)(void *user, size_t done, size_t count);
+
+/* Builds what plans of these problems need, and on drivers that compile at the first launch launches it, so that no later plan
+ * of them, or of smaller ones with the same types, head sizes, options and alignment of strides, has anything left to compile.
+ * May run on a thread of its own while others use the context. Programs stay with the
+ * context.
+ *
+ * What starts a new program: types, head sizes, which options are present, alignment of strides; and a class of sizes, which
+ * depends on the device. On CPUs these are 1, 2-4, 5-8, 9-16, 17-32 and more queries of heads that share keys, and up to 16
+ * queries fewer or more than 1024 keys; on GPUs there are about as many, with the batch among what decides. A plan without
+ * options.at_bounds has all classes below its bounds, so one plan of the largest sizes covers an application's others.
+ * Errors: those of clattn_plan_create, for the first problem that fails; INVALID_ARGUMENT. */
+CLATTN_API clattn_status clattn_warm_up(clattn_context *context, const clattn_problem *const *problems, size_t count,
+                                        const clattn_plan_options *options, clattn_progress_fn progress, void *user,
+                                        clattn_error *error);
+
 /* Work already enqueued goes on. NULL is accepted. */
 CLATTN_API void clattn_plan_destroy(clattn_plan *plan);
 

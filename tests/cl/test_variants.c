@@ -121,6 +121,76 @@ static void the_description_lists_variants(void **state)
     clattn_plan_destroy(plan);
 }
 
+static bool count_progress(void *user, size_t done, size_t count)
+{
+    size_t *const calls = user;
+    assert_true(count == 1 && done == *calls);
+    ++*calls;
+    return true;
+}
+
+/* Prefill, then decoding of one to eight queries at a time: everything is there after a warm-up at the largest sizes, for one
+ * plan and for plans of every size, the one-call form included. */
+static void a_chat_builds_nothing_after_a_warm_up(void **state)
+{
+    (void)state;
+    static const int64_t chat[][2] = {{1, 1},    {7, 7},    {33, 33},   {500, 500}, {2048, 2048}, {1, 100},
+                                      {1, 1023}, {1, 1024}, {2, 1500},  {3, 900},   {4, 2049},    {5, 4100},
+                                      {8, 60},   {8, 8192}, {16, 3000}, {17, 5000}, {100, 8192},  {1024, 7000}};
+    struct bench own;
+    size_t calls = 0;
+    clattn_problem largest;
+    const clattn_problem *const problems[] = {&largest};
+    bench_context_open(&own, NULL);
+    assert_ok(clattn_problem_parse("hq2 q2048 k8192 d16 causal=bottom-right", &largest, &error), &error);
+    assert_ok(clattn_warm_up(own.context, problems, 1, NULL, count_progress, &calls, &error), &error);
+    assert_int_equal(calls, 2);
+    const size_t builds = clattn_context_build_count(own.context);
+    assert_true(builds >= 1);
+    for (size_t i = 0; i < COUNT_OF(chat); i++) {
+        clattn_problem p = largest;
+        clattn_plan_options options;
+        p.seq_q = chat[i][0], p.seq_kv = chat[i][1];
+        clattn_problem_set_layout(&p, CLATTN_BHSD);
+        clattn_plan_options_init(&options);
+        for (int at_bounds = 0; at_bounds < 2; at_bounds++) {
+            clattn_plan *plan = NULL;
+            options.at_bounds = at_bounds != 0;
+            assert_ok(clattn_plan_create(own.context, &p, &options, &plan, &error), &error);
+            if (clattn_context_build_count(own.context) != builds) {
+                fail_msg("q%d k%d builds", (int)p.seq_q, (int)p.seq_kv);
+            }
+            clattn_plan_destroy(plan);
+        }
+    }
+    assert_refused(clattn_warm_up(NULL, problems, 1, NULL, NULL, NULL, &error), CLATTN_INVALID_ARGUMENT, &error, "context");
+    bench_context_close(&own);
+}
+
+/* Every option that needs a buffer, any strides: what is launched to be compiled fits its buffers. */
+static void any_problem_can_be_warmed_up(void **state)
+{
+    (void)state;
+    static const char *const shapes[] = {
+        "b2 hq4 hkv2 q40 k50 d8 lse mask=bhqk bias=hqk alibi sinks q-lengths kv-lengths=int64 scores=softmax",
+        "b3 hq2 q5 k1100 d8 fp16 causal=bottom-right packed",
+        "b2 hq2 q0 k5 d8",
+        "hq2 q3 k0 d8 lse",
+    };
+    clattn_plan_options options;
+    clattn_plan_options_init(&options);
+    options.at_bounds = true;
+    for (size_t i = 0; i < COUNT_OF(shapes); i++) {
+        clattn_problem p;
+        const clattn_problem *const problems[] = {&p};
+        assert_ok(clattn_problem_parse(shapes[i], &p, &error), &error);
+        if (i == 0) {
+            p.k.strides = (clattn_strides){1000, -400, 1, 50};
+        }
+        assert_ok(clattn_warm_up(bench.context, problems, 1, &options, NULL, NULL, &error), &error);
+    }
+}
+
 static void a_call_needs_the_workspace_of_its_size(void **state)
 {
     (void)state;
@@ -171,6 +241,8 @@ int main(void)
         cmocka_unit_test(a_small_call_has_the_bits_of_its_own_plan),
         cmocka_unit_test(one_kernel_where_calls_are_at_the_bounds),
         cmocka_unit_test(the_description_lists_variants),
+        cmocka_unit_test(a_chat_builds_nothing_after_a_warm_up),
+        cmocka_unit_test(any_problem_can_be_warmed_up),
         cmocka_unit_test(a_call_needs_the_workspace_of_its_size),
     };
     clattn_error_init(&error);

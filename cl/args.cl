@@ -117,13 +117,3 @@ FN int has_softcap(const launch_args *a) { return SCORE_OPTIONS & OPTION_SOFTCAP
 FN int has_slopes(const launch_args *a) { return SCORE_OPTIONS & OPTION_SLOPES ? a->has_slopes : 0; }
 /* Whether options may hide keys. */
 #define MAY_HIDE ((SCORE_OPTIONS & (OPTION_MASK | OPTION_BIAS)) != 0)
-
-/* What the product is multiplied by, so that scores come out in base two. Clamped: a scale near the largest number would become
- * infinite. With a softcap the base-two factor follows behind tanh. */
-FN float score_factor(const launch_args *a)
-{
-    if (has_softcap(a)) {
-        return clamp(a->scale / a->softcap, -LARGEST, LARGEST);
-    }
-    return clamp(a->scale * LOG2_E, -LARGEST, LARGEST);
-}

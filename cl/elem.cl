@@ -62,23 +62,42 @@ typedef int16 index;
 #define LARGER(a, b) PICK((b) > (a), b, a)
 #endif
 
+/* The unit of scores. In base two an exponential costs nothing but the subtraction of the maximum, but each score is rounded
+ * once more, by the factor. NATURAL_SCORES, where that costs nothing either: the maximum is subtracted first, and what scores
+ * of any size differ by is exact. */
+#ifdef NATURAL_SCORES
+#define SCORE_UNIT 1.0f
+#define SCORE_LIMIT (LARGEST * LN_2)
+#define IN_BASE_TWO(x) ((x)*LOG2_E)
+#define IN_NATURAL_UNITS(x) (x)
+#else
+#define SCORE_UNIT LOG2_E
+#define SCORE_LIMIT LARGEST
+#define IN_BASE_TWO(x) (x)
+#define IN_NATURAL_UNITS(x) ((x)*LN_2)
+#endif
+/* e^(x - y) of two scores. */
+#ifndef EXP_DIFFERENCE
+#define EXP_DIFFERENCE(x) EXP2(IN_BASE_TWO(x))
+#endif
+
 /* Keeps a finite score finite after the base-two fold; by comparison, since fmin and fmax drop NaN. */
 FN elem clamp_score(elem x)
 {
 #ifdef CLAMP
-    return CLAMP(x, LARGEST);
+    return CLAMP(x, SCORE_LIMIT);
 #else
-    const elem y = PICK(x > (elem)(LARGEST), (elem)(LARGEST), x);
-    return PICK(y < (elem)(-LARGEST), (elem)(-LARGEST), y);
+    const elem y = PICK(x > (elem)(SCORE_LIMIT), (elem)(SCORE_LIMIT), x);
+    return PICK(y < (elem)(-SCORE_LIMIT), (elem)(-SCORE_LIMIT), y);
 #endif
 }
 /* Its halves. */
-FN elem clamp_score_above(elem x) { return PICK(x > (elem)(LARGEST), (elem)(LARGEST), x); }
+FN elem clamp_score_above(elem x) { return PICK(x > (elem)(SCORE_LIMIT), (elem)(SCORE_LIMIT), x); }
 FN elem clamp_score_below(elem x)
 {
 #ifdef CLAMP_BELOW
-    return CLAMP_BELOW(x, LARGEST);
+    return CLAMP_BELOW(x, SCORE_LIMIT);
 #else
-    return PICK(x < (elem)(-LARGEST), (elem)(-LARGEST), x);
+    return PICK(x < (elem)(-SCORE_LIMIT), (elem)(-SCORE_LIMIT), x);
 #endif
 }

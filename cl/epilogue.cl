@@ -6,7 +6,7 @@
  * cl/split/merge.cl:
  *
  *        output of (batch, head, query, chunk)   HEAD_DIM_V floats each, chunks of a row side by side, not yet divided
- *        largest score of the same, in base two  after all outputs
+ *        largest score of the same               after all outputs
  *        sum of weights of the same              after all of these
  *
  * The two stay apart: one float for maximum + log2(sum) has no digits left for the sum where scores are large.
@@ -140,7 +140,7 @@ FN void store_tile(engine *e, const tile *t, const launch_args *a, const option_
         const index in_tile = ENGINE_ROW(e, r);
         /* l is NaN, not 0, for a row with a NaN score, and the division below keeps that. */
         const index unseen = (index)(l[r] == (elem)(0.0f));
-        elem top = BASE_TWO(e, m[r]) * (elem)(LN_2), sum = l[r], scale = (elem)(1.0f);
+        elem top = IN_NATURAL_UNITS(BASE_TWO(e, m[r])), sum = l[r], scale = (elem)(1.0f);
         if (a->has_sinks) {
             add_sink(sinks_of(t, a, b, in_tile), &top, &sum, &scale);
         }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * From the product's scores to those that softmax sees: softcap, bias, ALiBi, then which keys a row sees. Hidden scores become
- * -inf after the product, along the key axis only; K and V are never changed. All in base two.
+ * -inf after the product, along the key axis only; K and V are never changed. All in the unit of
+ * scores (cl/elem.cl), base two or natural.
  *
  * The text knows softcap, bias, mask and ALiBi where SCORE_OPTIONS has their bits, and looks at run time which of them a call
  * has.
@@ -9,11 +10,21 @@
 #define TANH(x) tanh(x)
 #endif
 
+/* What the product is multiplied by. Clamped: a scale near the largest number would become infinite in base two. With a softcap
+ * the unit follows after tanh. */
+FN float score_factor(const launch_args *a)
+{
+    if (has_softcap(a)) {
+        return clamp(a->scale / a->softcap, -LARGEST, LARGEST);
+    }
+    return clamp(a->scale * SCORE_UNIT, -LARGEST, LARGEST);
+}
+
 #if SCORE_OPTIONS
 /* What the options say of one elem of rows. */
 typedef struct {
     long mask[LANES], bias[LANES]; /* element offsets of key 0 */
-    elem slope, factor;            /* in base two */
+    elem slope, factor;            /* with the unit of scores */
 } row_options;
 
 FN void row_options_find(row_options *o, const tile *t, const launch_args *a, const option_data *b, index rows)
@@ -26,8 +37,8 @@ FN void row_options_find(row_options *o, const tile *t, const launch_args *a, co
         o->mask[lane] = a->mask.base + t->batch * a->mask.batch + head * a->mask.head + query * a->mask.seq;
         o->bias[lane] = a->bias.base + t->batch * a->bias.batch + head * a->bias.head + query * a->bias.seq;
         LANE(o->slope, lane) =
-            has_slopes(a) ? b->slopes[a->slopes.base + t->batch * a->slopes.batch + head * a->slopes.head] * LOG2_E : 0.0f;
-        LANE(o->factor, lane) = a->has_factors ? b->factors[a->factors + head] * LOG2_E : LOG2_E;
+            has_slopes(a) ? b->slopes[a->slopes.base + t->batch * a->slopes.batch + head * a->slopes.head] * SCORE_UNIT : 0.0f;
+        LANE(o->factor, lane) = a->has_factors ? b->factors[a->factors + head] * SCORE_UNIT : SCORE_UNIT;
     }
 }
 
@@ -56,7 +67,7 @@ FN elem score_with_options(elem s, const tile *t, const launch_args *a, const op
                            int key, int class, index *seen)
 {
     if (has_softcap(a)) {
-        s = TANH(s) * (elem)(a->softcap * LOG2_E);
+        s = TANH(s) * (elem)(a->softcap * SCORE_UNIT);
     }
     if (has_bias(a) && (class & CLASS_BIASED)) {
         if (key < min(a->bias_columns, t->kv_length)) {

@@ -47,7 +47,7 @@ FN void score_row_by_pairs(engine *e, int r, const tile *t, const launch_args *a
     row_options o;
     row_options_find(&o, t, a, b, row);
     if (has_softcap(a)) {
-        FOR_S_COLS(c) { S_SET(e, r, c, TANH(S_GET(e, r, c)) * (elem)(a->softcap * LOG2_E)); }
+        FOR_S_COLS(c) { S_SET(e, r, c, TANH(S_GET(e, r, c)) * (elem)(a->softcap * SCORE_UNIT)); }
     }
     if (has_slopes(a)) {
         const elem distance = convert_elem(tile_query(t, row) + t->offset - key) + t->offset_rest;

@@ -9,9 +9,9 @@
 #ifdef ENGINE_POWER
 #define POWER(e, x, y) ENGINE_POWER(e, x, y)
 #else
-#define POWER(e, x, y) EXP2((x) - (y))
+#define POWER(e, x, y) EXP_DIFFERENCE((x) - (y))
 #endif
-/* A score in base two, as the epilogue wants it. */
+/* A score with all its factors, as the epilogue wants it. */
 #ifdef ENGINE_BASE_TWO
 #define BASE_TWO(e, x) ENGINE_BASE_TWO(e, x)
 #else
@@ -20,7 +20,7 @@
 
 /* The factor for what was weighed against maximum x, once it counts from y: from the same rounded numbers as the weights, and 1
  * where both are the same. A multiply-add would leave the rounding of one product in it, and that again in every block. */
-#define RESCALE(e, x, y) EXP2(BASE_TWO(e, x) - BASE_TWO(e, y))
+#define RESCALE(e, x, y) EXP_DIFFERENCE(BASE_TWO(e, x) - BASE_TWO(e, y))
 
 #ifdef ENGINE_IS_LARGE
 /* Rows with a large reference: it is subtracted from what counts from it, scores and the maximum so far, before the factor

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Adds up the partial results of the chunks of keys (cl/epilogue.cl says where they lie): with M the largest of the maxima m,
  *
- *        O = sum of 2^(m - M) * o / sum of 2^(m - M) * l        LSE = M + log2(the latter)
+ *        O = sum of e^(m - M) * o / sum of e^(m - M) * l        LSE = M + ln(the latter)
  *
  * A partial result that saw nothing (l = 0) weighs 0; all such give 0 and -inf, and one result alone comes out bit for bit.
  * The sink joins here, once. A work-item gives MERGE_COLUMNS elements of a row of O: in a kernel of its own one on devices with
@@ -59,7 +59,7 @@ FN void merge_row(const tile *t, const launch_args *a, const option_data *b, int
     float o[MERGE_COLUMNS];
     const float largest = merge_top(a, tops, -INFINITY), base = largest == -INFINITY ? 0.0f : largest;
     const float sink = row_sink(t, a, b, row);
-    float top = largest * LN_2, sum = 0.0f, scale = 1.0f;
+    float top = IN_NATURAL_UNITS(largest), sum = 0.0f, scale = 1.0f;
     int sees = 0;
     for (int c = 0; c < MERGE_COLUMNS; c++) {
         o[c] = 0.0f;
@@ -80,7 +80,7 @@ FN void merge_row(const tile *t, const launch_args *a, const option_data *b, int
         for (int i = 0; i < MERGE_TOGETHER; i++) {
             /* A chunk that saw nothing: what is written for it does not matter. The sum is NaN, not 0, after a NaN score. */
             const int empty = l[i] == 0.0f || first_chunk + i >= a->chunks;
-            const float weight = empty ? 0.0f : MERGE_EXP2(x[i] - base);
+            const float weight = empty ? 0.0f : MERGE_EXP2(IN_BASE_TWO(x[i] - base));
             sees |= !empty;
             sum = MULTIPLY_ADD(weight, empty ? 0.0f : l[i], sum);
             for (int c = 0; c < MERGE_COLUMNS; c++) {

@@ -30,6 +30,7 @@ typedef struct {
 #define O_GET(e, r, c) (e)->o[r + c]
 #define O_SET(e, r, c, x) O_GET(e, r, c) = (x)
 #define EXP2(x) exp2f(x)
+#define EXP_DIFFERENCE(x) EXP2(x)
 #define LARGER(a, b) fmaxf(a, b)
 #define PICK(c, a, b) ((c) ? (a) : (b))
 #define MULTIPLY_ADD(a, b, c) fmaf(a, b, c)

@@ -13,6 +13,8 @@
  * Host: LANES, WIDTH. Elements of a row of K and of V lie side by side, at least WIDTH of them.
  */
 #define EXP2(x) cpu_exp2(x)
+#define EXP_DIFFERENCE(x) cpu_exp(x)
+#define NATURAL_SCORES
 #define TANH(x) cpu_tanh(x)
 #include "cl/elem.cl"
 

@@ -4,15 +4,26 @@
 /* 2^x for x up to 127: x = n + f with n the nearest integer, found by adding 1.5 * 2^23 + 127, whose low bits then hold the
  * exponent of 2^n; 2^f by a polynomial that is 1 at 0, within 9.2e-8 before rounding. At most 2.1 ulp off with fma, 2.3
  * without. Exactly 0 below -126, -inf included, so that no result is subnormal; the comparison lets NaN through. */
-FN elem cpu_exp2(elem x)
+FN elem cpu_power(elem t, elem f, index vanishes)
 {
-    const elem t = x + (elem)(12583039.0f), f = x - (t - (elem)(12583039.0f));
     elem p = MULTIPLY_ADD((elem)(1.32647285e-3f), f, (elem)(9.67151299e-3f));
     p = MULTIPLY_ADD(p, f, (elem)(5.55073358e-2f));
     p = MULTIPLY_ADD(p, f, (elem)(2.40222424e-1f));
     p = MULTIPLY_ADD(p, f, (elem)(6.93147004e-1f));
     p = MULTIPLY_ADD(p, f, (elem)(1.0f));
-    return PICK(x < (elem)(-126.0f), (elem)(0.0f), p * as_elem(as_index(t) << 23));
+    return PICK(vanishes, (elem)(0.0f), p * as_elem(as_index(t) << 23));
+}
+FN elem cpu_exp2(elem x)
+{
+    const elem t = x + (elem)(12583039.0f), f = x - (t - (elem)(12583039.0f));
+    return cpu_power(t, f, (index)(x < (elem)(-126.0f)));
+}
+/* e^x, in as many instructions where there is a fused multiply-add. */
+FN elem cpu_exp(elem x)
+{
+    const elem t = MULTIPLY_ADD(x, (elem)(LOG2_E), (elem)(12583039.0f));
+    const elem f = MULTIPLY_ADD(x, (elem)(LOG2_E), (elem)(12583039.0f) - t);
+    return cpu_power(t, f, (index)(x < (elem)(-126.0f * LN_2)));
 }
 
 /* Below 0.55 a polynomial (4e-9 off before rounding), above it 1 - 2 / (e^2x + 1), which is 1 from 10 on. NaN passes. */

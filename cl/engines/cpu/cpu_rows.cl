@@ -3,6 +3,8 @@
  * crosses lanes. Included before the engine's struct, which has `columns` and `largest`; S_GET, S_SET and O_AT are its own.
  */
 #define EXP2(x) cpu_exp2(x)
+#define EXP_DIFFERENCE(x) cpu_exp(x)
+#define NATURAL_SCORES
 #define TANH(x) cpu_tanh(x)
 #include "cl/elem.cl"
 

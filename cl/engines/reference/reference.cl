@@ -7,6 +7,7 @@
  */
 #define LANES 1
 #define EXP2(x) exp2(x)
+#define NATURAL_SCORES
 #include "cl/elem.cl"
 
 #define S_ROWS 1

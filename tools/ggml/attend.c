@@ -112,10 +112,14 @@ static void drop_plan(struct kept_plan *kept)
     memset(kept, 0, sizeof *kept);
 }
 
+/* Fewer keys are another class of sizes for few queries: a program more, to be built in the middle of a chat. */
+enum { LEAST_KEYS = 1024 };
+
 /* The plan for this problem, its lengths aside, from those that are kept; or a new one in place of the oldest. */
 static struct kept_plan *find_plan(struct stream *stream, const clattn_problem *problem, float max_bias, clattn_error *error)
 {
-    const int64_t seq_q = power_of_two(problem->seq_q), seq_kv = power_of_two(problem->seq_kv);
+    const int64_t seq_q = power_of_two(problem->seq_q), keys = power_of_two(problem->seq_kv);
+    const int64_t seq_kv = keys > LEAST_KEYS ? keys : LEAST_KEYS;
     struct kept_plan *oldest = &stream->plans[0];
     for (int i = 0; i < MAX_PLANS; i++) {
         struct kept_plan *kept = &stream->plans[i];
@@ -128,10 +132,13 @@ static struct kept_plan *find_plan(struct stream *stream, const clattn_problem *
             oldest = kept;
     }
     clattn_problem bounds = *problem;
+    clattn_plan_options options;
+    clattn_plan_options_init(&options);
+    options.at_bounds = true; /* more than half of the queries, always */
     bounds.seq_q = seq_q;
     bounds.seq_kv = seq_kv;
     drop_plan(oldest);
-    if (clattn_plan_create(stream->clattn, &bounds, NULL, &oldest->plan, error) != CLATTN_SUCCESS)
+    if (clattn_plan_create(stream->clattn, &bounds, &options, &oldest->plan, error) != CLATTN_SUCCESS)
         return NULL;
     oldest->factors = problem->bias.factors ? make_factors(stream->clattn, problem->heads_q, max_bias) : NULL;
     oldest->seq_q = seq_q;
@@ -158,6 +165,7 @@ bool attend(struct stream *stream, const struct ggml_tensor *op)
     clattn_problem problem;
     clattn_error error;
     clattn_call call;
+    size_t workspace = 0;
     const char *why = take_problem(op, &problem);
     if (why)
         return complain("declined", why);
@@ -165,10 +173,12 @@ bool attend(struct stream *stream, const struct ggml_tensor *op)
     const struct kept_plan *kept = find_plan(stream, &problem, problem.bias.factors ? max_bias_of(op) : 0.0f, &error);
     if (!kept)
         return complain("plan", error.message);
-    if (!grow_workspace(stream, clattn_workspace_size(kept->plan)))
-        return false;
     clattn_call_init(&call, kept->plan);
     clattn_call_set_problem(&call, &problem);
+    if (clattn_call_workspace(kept->plan, &call, &workspace, &error) != CLATTN_SUCCESS)
+        return complain(error.field, error.message);
+    if (!grow_workspace(stream, workspace))
+        return false;
     call.q = buffer_of(op->src[0]);
     call.k = buffer_of(op->src[1]);
     call.v = buffer_of(op->src[2]);

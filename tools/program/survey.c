@@ -161,9 +161,12 @@ static char *copy_text(const char *text)
 static void ask_plan(struct survey_answer *answer, clattn_context *context, const clattn_problem *problem)
 {
     clattn_error error;
+    clattn_plan_options options;
     clattn_plan *plan = NULL;
     clattn_error_init(&error);
-    answer->status = clattn_plan_create(context, problem, NULL, &plan, &error);
+    clattn_plan_options_init(&options);
+    options.at_bounds = true;
+    answer->status = clattn_plan_create(context, problem, &options, &plan, &error);
     if (answer->status == CLATTN_SUCCESS) {
         answer->engine = clattn_plan_engine(plan);
         answer->workspace = clattn_workspace_size(plan);

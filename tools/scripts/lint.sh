@@ -26,6 +26,8 @@ quick()
     tools/scripts/includes.py
     # Tables and pictures of the docs stem from docs/results.
     tools/scripts/results.py --check
+    # Plain words, and lines of the docs at most 100 columns.
+    tools/scripts/words.sh
 }
 
 # The sources that this system builds, of the library and the tools.

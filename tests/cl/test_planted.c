@@ -59,14 +59,19 @@ static const struct plant plants[] = {
     {"rescale of the output alone deleted", "simt", FEW_ROWS, {{SIMT_FEW, "e->sum[r][i] *= factor;", ";"}}},
     {"rescale inverted", "reference", RISING, {{SOFTMAX, ALPHA, "alpha[r] = m[r] == -INFINITY ? 0.0f : EXP2(base - m[r]);"}}},
     {"rescale missing on the row sum", "reference", RISING, {{SOFTMAX, SUM, "l[r] += sum;"}}},
-    {"base e beside base two", "reference", RISING, {{SOFTMAX, ALPHA, "alpha[r] = exp(m[r] - base);"}}},
+    {"base two beside base e", "reference", RISING, {{SOFTMAX, ALPHA, "alpha[r] = EXP2(m[r] - base);"}}},
     {"base e beside base two", "simt", MANY_ROWS, {{SOFTMAX, ALPHA, "alpha[r] = exp(m[r] - base);"}}},
-    {"probabilities in base e",
+    {"probabilities in base two",
      "reference",
      RISING,
-     {{SOFTMAX, "POWER(e, S_GET(e, r, c), base)", "exp(S_GET(e, r, c) - base)"}}},
-    {"maximum not updated", "reference", RISING, {{SOFTMAX, "m[r] = now;", ";"}}},
-    {"maximum of the block alone", "reference", RISING, {{SOFTMAX, "m[r] = now;", "m[r] = largest[r];"}}},
+     {{SOFTMAX, "POWER(e, S_GET(e, r, c), base)", "EXP2(S_GET(e, r, c) - base)"}}},
+    {"maximum not updated", "reference", RISING, {{SOFTMAX, "m[r] = largest[r];", ";"}}},
+    {"maximum of the block alone",
+     "reference",
+     RISING,
+     {{SOFTMAX, "largest[r] = LARGER(m[r], largest[r]);", "const elem all = LARGER(m[r], largest[r]);"},
+      {SOFTMAX, "PICK(largest[r] == (elem)(-INFINITY), (elem)(0.0f), largest[r])",
+       "PICK(all == (elem)(-INFINITY), (elem)(0.0f), all)"}}},
     {"LSE in base two", "reference", RISING, {{"cl/epilogue.cl", "(top) + log2(sum) * (elem)(LN_2)", "(top) + log2(sum)"}}},
     {"mask column against row", "reference", CAUSAL, {{SCORE, "key0 + ENGINE_S_COL(e, c)", "key0 + ENGINE_ROW(e, r)"}}},
     {"mask column against row", "simt", CAUSAL, {{SCORE, "key0 + ENGINE_S_COL(e, c)", "key0 + ENGINE_ROW(e, r)"}}},
@@ -80,7 +85,7 @@ static const struct plant plants[] = {
     {"no guard for a row that saw nothing",
      "simt",
      PARTLY_EMPTY,
-     {{SOFTMAX, "PICK(now == (elem)(-INFINITY), (elem)(0.0f), now)", "now"}}},
+     {{SOFTMAX, "PICK(largest[r] == (elem)(-INFINITY), (elem)(0.0f), largest[r])", "largest[r]"}}},
     {"-inf in padded K in place of the mask",
      "reference",
      RISING,
@@ -287,7 +292,7 @@ static void the_copy_is_what_is_built(void **state)
 {
     (void)state;
     const struct plant plant = {.name = "syntax error", .engine = "reference", .shape = RISING};
-    const struct edit edit = {SOFTMAX, "m[r] = now;", "m[r] = now now;"};
+    const struct edit edit = {SOFTMAX, "m[r] = largest[r];", "m[r] = largest largest[r];"};
     struct trial_result result;
     plant_run(&plant, &edit, 1, &result);
     assert_int_equal(result.status, CLATTN_BUILD_FAILED);

@@ -52,6 +52,6 @@
 #if defined(ENGINE_POWER) != defined(ENGINE_BASE_TWO)
 #error "engine: ENGINE_POWER(e, x, y) and ENGINE_BASE_TWO(e, x) go together"
 #endif
-#if defined(ENGINE_IS_LARGE) && (!defined(ENGINE_POWER) || LANES != 1)
-#error "engine: ENGINE_IS_LARGE(y) wants ENGINE_POWER(e, x, y) and LANES 1"
+#if defined(ENGINE_IS_LARGE) && (!defined(ENGINE_POWER) || !defined(ENGINE_ANY) || LANES != 1)
+#error "engine: ENGINE_IS_LARGE(y) wants ENGINE_POWER(e, x, y), ENGINE_ANY(c) and LANES 1"
 #endif

@@ -24,19 +24,15 @@
 
 #ifdef ENGINE_IS_LARGE
 /* Rows with a large reference: it is subtracted from what counts from it, scores and the maximum so far, before the factor
- * comes in, and is 0 from then on. One branch for all rows, seldom taken. */
+ * comes in, and is 0 from then on. */
 FN void subtract_large(engine *e, elem *m, elem *reference)
 {
-    int large = 0;
-    FOR_ROWS(r) { large |= ENGINE_IS_LARGE(reference[r]); }
-    if (large) {
-        FOR_ROWS(r)
-        {
-            const elem y = ENGINE_IS_LARGE(reference[r]) ? reference[r] : (elem)(0.0f);
-            FOR_S_COLS(c) { S_SET(e, r, c, S_GET(e, r, c) - y); }
-            m[r] -= y;
-            reference[r] -= y;
-        }
+    FOR_ROWS(r)
+    {
+        const elem y = ENGINE_IS_LARGE(reference[r]) ? reference[r] : (elem)(0.0f);
+        FOR_S_COLS(c) { S_SET(e, r, c, S_GET(e, r, c) - y); }
+        m[r] -= y;
+        reference[r] -= y;
     }
 }
 #endif
@@ -57,24 +53,63 @@ FN elem clamp_row(engine *e, int r, int masked)
     return x;
 }
 
-FN void softmax_step(engine *e, elem *m, elem *l, elem *alpha, int masked)
+/* The largest of this work-item's scores of elem r. */
+FN elem row_maximum(engine *e, int r, int masked)
 {
-    elem largest[S_ROWS], reference[S_ROWS];
+    elem x = (elem)(-INFINITY);
+#ifdef ENGINE_ROW_MAX
+    if (!masked) {
+        return ENGINE_ROW_MAX(e, r); /* taken along by engine_qk, before the mask */
+    }
+#endif
+    (void)masked;
+    FOR_S_COLS(c) { x = LARGER(x, S_GET(e, r, c)); }
+    return x;
+}
+
+/* What the exponents of each row count from. A row that has seen nothing yet has the maximum -inf, and -inf - -inf would be
+ * NaN. */
+FN void take_references(const elem *largest, elem *reference)
+{
+    FOR_ROWS(r) { reference[r] = PICK(largest[r] == (elem)(-INFINITY), (elem)(0.0f), largest[r]); }
+}
+
+#ifdef ENGINE_IS_LARGE
+/* The largest score of each row so far, and its reference. One test for all rows whether one of those who go the same way is
+ * large or overflowed: then scores are clamped and references subtracted. */
+FN void find_references(engine *e, elem *m, elem *largest, elem *reference, int masked)
+{
+    int odd = 0;
     FOR_ROWS(r)
     {
-        elem x = (elem)(-INFINITY);
-#ifdef ENGINE_ROW_MAX
-        if (!masked) {
-            x = ENGINE_ROW_MAX(e, r); /* taken along by engine_qk, before the mask */
-        } else
+        largest[r] = LARGER(m[r], row_maximum(e, r, masked));
+#ifdef ENGINE_SEEN
+        const int visible = ENGINE_SEEN(e, r) != 0u;
+#else
+        const int visible = !masked | (largest[r] > -INFINITY);
 #endif
-        {
-            FOR_S_COLS(c) { x = LARGER(x, S_GET(e, r, c)); }
-        }
+        odd |= ENGINE_IS_LARGE(largest[r]) & ((largest[r] > 0.0f) | visible);
+    }
+    if (ENGINE_ANY(odd)) {
+        FOR_ROWS(r) { largest[r] = LARGER(m[r], clamp_row(e, r, masked)); }
+        engine_fold_max(e, largest);
+        take_references(largest, reference);
+        subtract_large(e, m, reference);
+    } else {
+        engine_fold_max(e, largest);
+        take_references(largest, reference);
+    }
+}
+#else
+FN void find_references(engine *e, elem *m, elem *largest, elem *reference, int masked)
+{
+    FOR_ROWS(r)
+    {
+        elem x = row_maximum(e, r, masked);
         /* A score that overflowed: clamping can change a weight only where the largest one is itself out of the ordinary
          * (below, an infinite score weighs 0 either way), so a tile pays for one test a row. A masked tile is clamped from
-         * below already, and its hidden scores stay hidden. */
-#ifdef ENGINE_SEEN /* an engine that hides without clamping first says which columns it left */
+         * below already, and its masked scores stay masked. */
+#ifdef ENGINE_SEEN /* an engine that masks without clamping first says which columns it left */
         const index low = (index)(x <= (elem)(-1e38f)) & (index)(ENGINE_SEEN(e, r) != 0u);
 #else
         const index low = masked ? (index)(0) : (index)(x <= (elem)(-1e38f));
@@ -85,15 +120,15 @@ FN void softmax_step(engine *e, elem *m, elem *l, elem *alpha, int masked)
         largest[r] = x;
     }
     engine_fold_max(e, largest);
-    FOR_ROWS(r)
-    {
-        largest[r] = LARGER(m[r], largest[r]);
-        /* A row that has seen nothing yet: its maximum is -inf, and -inf - -inf would be NaN. */
-        reference[r] = PICK(largest[r] == (elem)(-INFINITY), (elem)(0.0f), largest[r]);
-    }
-#ifdef ENGINE_IS_LARGE
-    subtract_large(e, m, reference);
+    FOR_ROWS(r) { largest[r] = LARGER(m[r], largest[r]); }
+    take_references(largest, reference);
+}
 #endif
+
+FN void softmax_step(engine *e, elem *m, elem *l, elem *alpha, int masked)
+{
+    elem largest[S_ROWS], reference[S_ROWS];
+    find_references(e, m, largest, reference, masked);
     FOR_ROWS(r)
     {
         const elem base = reference[r];

@@ -3,20 +3,48 @@
  * behind cl/softmax.cl, whose words it uses.
  */
 
-/* The largest scores of the block, tested and clamped as in cl/softmax.cl, but once for all rows. */
-FN void largest_of_open(engine *e, elem *largest)
+/* Moves the references of rows whose largest score passes them by ENGINE_SLACK; returns whether there is one. */
+FN int move_references(engine *e, const elem *m, elem *largest, elem *reference)
 {
-    index odd = (index)(0);
+    int moved = 0;
+    FOR_ROWS(r)
+    {
+        const int moves = largest[r] > m[r] + (elem)(ENGINE_SLACK(e));
+        largest[r] = moves ? largest[r] : m[r];
+        reference[r] = largest[r];
+        moved |= moves;
+    }
+    return moved;
+}
+
+/* As find_references of cl/softmax.cl. Every score counts, so that no maximum stays -inf. */
+FN int find_references_open(engine *e, elem *m, elem *largest, elem *reference)
+{
+    int odd = 0, moved;
     FOR_ROWS(r)
     {
         elem x = (elem)(-INFINITY);
         FOR_S_COLS(c) { x = LARGER(x, S_GET(e, r, c)); }
-        odd |= (index)(x >= (elem)(1e38f)) | (index)(x <= (elem)(-1e38f));
         largest[r] = x;
+        x = LARGER(x, m[r]);
+#ifdef ENGINE_IS_LARGE
+        odd |= ENGINE_IS_LARGE(x);
+#else
+        odd |= fabs(x) >= 1e38f;
+#endif
     }
-    if (any_row(odd)) {
+    if (ENGINE_ANY(odd)) {
         FOR_ROWS(r) { largest[r] = clamp_row(e, r, 0); }
+        engine_fold_max(e, largest);
+        moved = move_references(e, m, largest, reference);
+#ifdef ENGINE_IS_LARGE
+        subtract_large(e, m, reference);
+#endif
+    } else {
+        engine_fold_max(e, largest);
+        moved = move_references(e, m, largest, reference);
     }
+    return moved;
 }
 
 /* What a row's exponents count from stays where it is until a score is over it by ENGINE_SLACK: weights are then up to two to
@@ -25,19 +53,7 @@ FN void largest_of_open(engine *e, elem *largest)
 FN void softmax_step_open(engine *e, elem *m, elem *l)
 {
     elem largest[S_ROWS], reference[S_ROWS], alpha[S_ROWS], sum[S_ROWS];
-    int moved = 0;
-    largest_of_open(e, largest);
-    engine_fold_max(e, largest);
-    FOR_ROWS(r)
-    {
-        const int moves = largest[r] > m[r] + (elem)(ENGINE_SLACK(e));
-        largest[r] = moves ? largest[r] : m[r];
-        reference[r] = largest[r];
-        moved |= moves;
-    }
-#ifdef ENGINE_IS_LARGE
-    subtract_large(e, m, reference);
-#endif
+    const int moved = find_references_open(e, m, largest, reference);
     FOR_ROWS(r)
     {
         alpha[r] = RESCALE(e, m[r], reference[r]);

@@ -84,7 +84,8 @@ extern const struct engine cla_engine_unfused;
 
 const struct engine *cla_engine_find(const char *name); /* NULL if there is none */
 
-/* An engine's own numbers of a configuration, a struct of its own: only the engine knows what they mean. */
+/* An engine's own numbers of a configuration, a struct without padding: only the engine knows what they mean, and equal ones
+ * have equal bytes. */
 void cla_config_keep(struct config *config, const void *numbers, size_t size);
 void cla_config_recall(const struct config *config, void *numbers, size_t size);
 

@@ -10,7 +10,7 @@
 
 enum { BARRIERS_SIZE = 32 }; /* two a slot, of two slots */
 
-/* What only this engine knows of a tile. */
+/* What only this engine knows of a tile. All ints: no padding, so that equal ones have equal bytes. */
 struct numbers {
     int rows_per_item, cols_per_item;
     int depth_chunk;        /* columns of Q and K in local memory at a time */
@@ -19,9 +19,9 @@ struct numbers {
     int q_resident;         /* 1: Q stays in local memory whole, 0: its chunks come with those of K */
     int vector_k, vector_v; /* elements a load of K and V may take at once: strides and alignment allow it */
     int transposed;         /* bit 0: K's sequence axis is the contiguous one, bit 1: V's */
-    bool few_rows;          /* K and V go straight to registers */
-    bool slot_barriers;     /* each slot has barriers of its own, so that warps may be apart */
-    bool k_by_rows;         /* K lies in local memory as it does in memory, not column by column */
+    int few_rows;           /* 1: K and V go straight to registers */
+    int slot_barriers;      /* 1: each slot has barriers of its own, so that warps may be apart */
+    int k_by_rows;          /* 1: K lies in local memory as it does in memory, not column by column */
 };
 
 /* A tile while it is chosen. */

@@ -59,7 +59,7 @@ static const struct plant plants[] = {
 
     {"row sum not rescaled", "nv_mma", ROWS "fp16", {{OPEN, "l[r] *= alpha[r];", ";"}}},
     {"output not rescaled", "nv_mma", ROWS "fp16", {{OPEN, "O_SET(e, r, c, O_GET(e, r, c) * alpha[r]);", ";"}}},
-    {"reference not moved", "nv_mma", ROWS "fp16", {{OPEN, "m[r] = now;", ";"}}},
+    {"reference not moved", "nv_mma", ROWS "fp16", {{OPEN, "m[r] = largest[r];", ";"}}},
     {"row sum of the last block alone", "nv_mma", ROWS "fp16", {{OPEN, "l[r] += sum[r];", "l[r] = sum[r];"}}},
     {"slack past the range of weights",
      "nv_mma",
@@ -69,7 +69,8 @@ static const struct plant plants[] = {
     {"bias of the key before",
      "nv_mma",
      ROWS "fp16 bias=qk",
-     {{PAIRS, "S_SET(e, r, c + 1, MULTIPLY_ADD(x[1], factor,", "S_SET(e, r, c + 1, MULTIPLY_ADD(x[0], factor,"}}},
+     {{PAIRS, "S_SET(e, r, c + 1, MULTIPLY_ADD(x[1], factor,", "S_SET(e, r, c + 1, MULTIPLY_ADD(x[0], factor,"},
+      {PAIRS, "clamp_score_above(x[i] * factor)", "clamp_score_above(x[0] * factor)"}}},
     {"masked keys keep their scores",
      "nv_mma",
      ROWS "fp16 mask=qk",

@@ -32,6 +32,8 @@ FN uint columns_below(int count) { return (uint)(((ulong)1 << count) - 1); }
 /* Columns in [first, last], a bit each. */
 FN uint columns_within(int first, int last) { return columns_below(columns_to(last)) & ~columns_below(columns_to(first - 1)); }
 
+/* Whether c holds for one of a warp. */
+#define ENGINE_ANY(c) (ptx_ballot(c) != 0u)
 #include "cl/engines/nvidia/nv_late.cl"
 
 #if O_TYPE == K_TYPE && O_TYPE != FP32 && HEAD_DIM_V % 32 == 0

@@ -118,9 +118,9 @@ static bool stages_output(const clattn_problem *problem)
 
 /* What only this engine knows of a tile. */
 struct numbers {
-    int q_places;       /* for Q in local memory: 2 where that of the next tile is loaded during this one */
-    int kv_slots;       /* for blocks of K and of V each */
-    bool hides_by_bits; /* the masked columns of a row are a word of bits, applied without a branch */
+    int q_places;      /* for Q in local memory: 2 where that of the next tile is loaded during this one */
+    int kv_slots;      /* for blocks of K and of V each */
+    int hides_by_bits; /* 1: the masked columns of a row are a word of bits, applied without a branch */
 };
 
 static size_t configs(const struct facts *facts, const clattn_problem *problem, struct config list[CLA_MAX_CONFIGS])

@@ -101,7 +101,6 @@
 #if (!SCORE_OPTIONS || (SCORE_OPTIONS == OPTION_MASK && PREPASS)) && KEY_WARPS == 1 && K_TYPE != FP32
 #define ENGINE_OPEN_END(e, t, key0, factor) open_end(e, t, key0, factor)
 #define ENGINE_SLACK(e) ((e)->slack)
-#define ENGINE_ANY(c) (ptx_ballot(c) != 0u)
 #endif
 #define ENGINE_OWNS_ROWS(e) ((e)->col == 0)
 #define ENGINE_LOCAL(e)                                                                                                        \

@@ -54,7 +54,7 @@ static clattn_status adopt(cl_context cl, cl_device_id device, clattn_context *c
     }
     const size_t count = bytes / sizeof *list;
     context->device = device || code != CL_SUCCESS || count == 0 ? device : list[0];
-    const bool found = code == CL_SUCCESS && is_listed(context->device, list, count);
+    const bool found = list && code == CL_SUCCESS && is_listed(context->device, list, count);
     free(list);
     if (code == CL_OUT_OF_HOST_MEMORY)
         return cla_fail_cl(error, code, "clGetContextInfo");

@@ -233,19 +233,22 @@ static clattn_status no_memory(clattn_error *error)
     return cla_fail(error, CLATTN_OUT_OF_HOST_MEMORY, "", "out of host memory while creating a plan");
 }
 
-static clattn_status allocate(clattn_context *context, cla_judge_fn judge, clattn_plan **out, clattn_error *error)
+/* A plan without kernels; NULL: out of memory. */
+static clattn_plan *allocate(clattn_context *context, cla_judge_fn judge)
 {
     clattn_plan *plan = calloc(1, sizeof *plan);
-    *out = NULL;
     if (!plan || !cla_lock_init(&plan->lock)) {
         free(plan);
-        return no_memory(error);
+        return NULL;
     }
     plan->context = context;
     plan->judge = judge;
     cla_program_options(&context->facts, cla_variable(context->ignores_environment, VARIABLE_BUILD_OPTIONS), &plan->options);
-    *out = plan;
-    return plan->options.failed ? no_memory(error) : CLATTN_SUCCESS;
+    if (plan->options.failed) {
+        clattn_plan_destroy(plan);
+        return NULL;
+    }
+    return plan;
 }
 
 /* Scores beside the O of an engine that has none: a plan within the plan. Its launches come first, so they share the workspace.
@@ -253,7 +256,9 @@ static clattn_status allocate(clattn_context *context, cla_judge_fn judge, clatt
 static clattn_status add_scores(clattn_plan *plan, const char *avoid, struct candidates *candidates, clattn_error *error)
 {
     cla_text_free(&candidates->declined);
-    TRY(allocate(plan->context, plan->judge, &plan->scores, error));
+    plan->scores = allocate(plan->context, plan->judge);
+    if (!plan->scores)
+        return no_memory(error);
     plan->scores->problem = plan->problem;
     TRY(cla_choose_scores(&plan->context->facts, &plan->problem, avoid, candidates, error));
     TRY(settle(plan->scores, candidates, error));
@@ -275,9 +280,10 @@ static bool is_among(const struct config *list, size_t count, const struct confi
  * come about is no failure: the plan itself serves all calls. */
 static clattn_status add_variant(clattn_plan *plan, const struct candidates *candidates, clattn_error *error)
 {
-    clattn_plan *variant;
     struct config have[1 + CLA_MAX_VARIANTS] = {plan->config};
-    TRY(allocate(plan->context, plan->judge, &variant, error));
+    clattn_plan *variant = allocate(plan->context, plan->judge);
+    if (!variant)
+        return no_memory(error);
     variant->problem = plan->problem;
     variant->of = plan;
     for (size_t i = 0; i < plan->variant_count; i++)
@@ -300,7 +306,8 @@ static clattn_status add_variants(clattn_plan *plan, const clattn_plan_options *
     struct config wanted[2 * CLA_MAX_VARIANTS] = {plan->config};
     const size_t count = cla_call_sizes(&plan->problem, sizes);
     size_t wanted_count = 1;
-    for (size_t i = 0; i < count && plan->variant_count < CLA_MAX_VARIANTS && wanted_count < 2 * CLA_MAX_VARIANTS; i++) {
+    for (size_t i = 0; i < count && plan->variant_count < CLA_MAX_VARIANTS && wanted_count < (size_t)2 * CLA_MAX_VARIANTS;
+         i++) {
         clattn_problem sized = plan->problem;
         sized.batch = sizes[i].batch, sized.seq_q = sizes[i].seq_q, sized.seq_kv = sizes[i].seq_kv;
         cla_text_free(&candidates->declined);
@@ -394,9 +401,10 @@ clattn_status cla_plan_make(clattn_context *context, const clattn_problem *probl
                             cla_judge_fn judge, clattn_plan **out, clattn_error *error)
 {
     clattn_status status;
-    clattn_plan *plan = NULL;
     struct candidates *candidates = NULL;
-    TRY_GOTO(allocate(context, judge, &plan, error));
+    clattn_plan *plan = allocate(context, judge);
+    if (!plan)
+        return no_memory(error);
     TRY_GOTO(cla_problem_take(problem, &plan->problem, error));
     candidates = calloc(1, sizeof *candidates);
     if (!candidates)

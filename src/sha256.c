@@ -71,5 +71,5 @@ void cla_sha256(const void *bytes, size_t size, unsigned char hash[CLA_SHA256_SI
     for (size_t i = 0; i < blocks; i++)
         add_block(state, end + i * BLOCK);
     for (int i = 0; i < 8; i++)
-        put(hash + 4 * i, state[i]);
+        put(hash + (size_t)4 * i, state[i]);
 }

@@ -48,7 +48,7 @@ static size_t bytes_of(const clattn_problem *p)
 {
     const int64_t dim = cla_round_up(p->head_dim_qk > p->head_dim_v ? p->head_dim_qk : p->head_dim_v, 8);
     const int64_t rows = p->packed.total_q > p->packed.total_kv ? p->packed.total_q : p->packed.total_kv;
-    const size_t tensor = cla_bytes_times(cla_bytes_times(8 * 8, dim), p->heads_q + rows + 4);
+    const size_t tensor = cla_bytes_times(cla_bytes_times(64, dim), p->heads_q + rows + 4);
     const size_t slopes = cla_bytes_times(cla_bytes_times(8, p->heads_q + 1), llabs(p->alibi.strides.head) + 1);
     const size_t scores = p->scores.kind == CLATTN_SCORES_NONE
                               ? 0

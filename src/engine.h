@@ -67,20 +67,14 @@ struct engine {
     size_t (*workspace)(const clattn_problem *problem, const struct config *config);
 };
 
-/* In the order in which they are tried: the fastest where it serves first, `reference` last. */
+/* In the order of engine_list.h. */
 extern const struct engine *const cla_engines[];
 extern const size_t cla_engine_count;
 
-extern const struct engine cla_engine_cpu;
-extern const struct engine cla_engine_cpu_amx;
-extern const struct engine cla_engine_cpu_bf16;
-extern const struct engine cla_engine_cpu_decode;
-extern const struct engine cla_engine_nv_mma;
-extern const struct engine cla_engine_nv_tf32x3;
-extern const struct engine cla_engine_nv_wgmma;
-extern const struct engine cla_engine_reference;
-extern const struct engine cla_engine_simt;
-extern const struct engine cla_engine_unfused;
+/* cla_engine_NAME, each defined by its host half. */
+#define ENGINE(name) extern const struct engine cla_engine_##name;
+#include "engine_list.h"
+#undef ENGINE
 
 const struct engine *cla_engine_find(const char *name); /* NULL if there is none */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The engine table: one row an engine, the fastest where it serves first. */
+ * The table of engines, and what their host halves share. */
 #define CLATTN_EXPERIMENTAL
 #include "engine.h"
 
@@ -8,8 +8,9 @@
 #include <string.h>
 
 const struct engine *const cla_engines[] = {
-    &cla_engine_cpu_decode, &cla_engine_cpu_amx,   &cla_engine_cpu_bf16, &cla_engine_cpu,       &cla_engine_nv_wgmma,
-    &cla_engine_nv_mma,     &cla_engine_nv_tf32x3, &cla_engine_simt,     &cla_engine_reference, &cla_engine_unfused,
+#define ENGINE(name) &cla_engine_##name,
+#include "engine_list.h"
+#undef ENGINE
 };
 _Static_assert(sizeof cla_engines / sizeof *cla_engines <= CLA_MAX_ENGINES, "each engine has a rate of its own");
 const size_t cla_engine_count = sizeof cla_engines / sizeof *cla_engines;

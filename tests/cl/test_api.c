@@ -264,8 +264,8 @@ static void a_given_context_is_used_and_retained(void **state)
     assert_int_equal(after, before);
 }
 
-/* R036: nothing to compute is success, nothing is launched, and no buffer is needed. */
-static void case_R036_empty_dimensions(void **state)
+/* A call with nothing to compute succeeds, launches nothing and needs no buffer. */
+static void an_empty_dimension_launches_nothing(void **state)
 {
     (void)state;
     static const char *const shapes[] = {"b0 hq4 hkv2 q5 k7 d8 dv4", "b2 hq0 hkv0 q5 k7 d8 dv4", "b2 hq4 hkv2 q0 k7 d8 dv4"};
@@ -290,8 +290,8 @@ static void case_R036_empty_dimensions(void **state)
     assert_true(buffers_untouched(&buffers, bench.queue));
 }
 
-/* R036: no keys, and no buffer for them: zeros. */
-static void case_R036_no_keys(void **state)
+/* Without keys the output is zero, and K and V need no buffer. */
+static void no_keys_give_zeros(void **state)
 {
     (void)state;
     call.seq_kv = 0;
@@ -304,8 +304,8 @@ static void case_R036_no_keys(void **state)
     free(o);
 }
 
-/* R083: a byte offset of any number of elements, without sub-buffers. */
-static void case_R083_any_offset(void **state)
+/* A tensor may start at any element of a buffer, without a sub-buffer. */
+static void a_tensor_may_start_at_any_byte_offset(void **state)
 {
     (void)state;
     static const size_t offsets[] = {4, 8, 64, 4100};
@@ -328,7 +328,7 @@ static void case_R083_any_offset(void **state)
     }
 }
 
-static void the_one_call_form(void **state)
+static void the_one_call_form_equals_a_plan_and_a_call(void **state)
 {
     (void)state;
     assert_ok(clattn_attention(bench.context, bench.queue, &problem, buffers.q, buffers.k, buffers.v, buffers.o, NULL, 0, NULL,
@@ -350,7 +350,7 @@ static void the_one_call_form(void **state)
 }
 
 /* The caller's own workspace is used, and one that is too small is refused. */
-static void the_callers_workspace(void **state)
+static void the_callers_workspace_is_used(void **state)
 {
     (void)state;
     cl_int code;
@@ -414,11 +414,11 @@ int main(void)
         TEST(foreign_objects_are_named),
         TEST(a_device_outside_the_context_is_named),
         TEST(a_given_context_is_used_and_retained),
-        TEST(case_R036_empty_dimensions),
-        TEST(case_R036_no_keys),
-        TEST(case_R083_any_offset),
-        TEST(the_one_call_form),
-        TEST(the_callers_workspace),
+        TEST(an_empty_dimension_launches_nothing),
+        TEST(no_keys_give_zeros),
+        TEST(a_tensor_may_start_at_any_byte_offset),
+        TEST(the_one_call_form_equals_a_plan_and_a_call),
+        TEST(the_callers_workspace_is_used),
         TEST(shorter_structs_are_accepted),
     };
     return cmocka_run_group_tests(tests, bench_open, bench_close);

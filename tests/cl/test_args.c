@@ -109,7 +109,7 @@ static int read_both(void **state)
     return bench_open(state);
 }
 
-static void twins_list_the_same_fields(void **state)
+static void host_and_kernel_list_the_same_fields(void **state)
 {
     (void)state;
     assert_true(host.count >= 40);
@@ -123,7 +123,7 @@ static void twins_list_the_same_fields(void **state)
 }
 
 /* Wide fields first and a whole number of words: no compiler pads differently. */
-static void nothing_is_padded(void **state)
+static void the_struct_has_no_padding(void **state)
 {
     (void)state;
     int size = 0;
@@ -136,7 +136,7 @@ static void nothing_is_padded(void **state)
 }
 
 /* The smallest CL_DEVICE_MAX_PARAMETER_SIZE that OpenCL allows, buffers included. */
-static void they_fit_every_device(void **state)
+static void arguments_fit_the_smallest_parameter_size(void **state)
 {
     (void)state;
     assert_true(sizeof(struct launch_args) + 8 * 16 <= 1024);
@@ -168,7 +168,7 @@ static void fill(unsigned char *bytes, int64_t *want)
     want[host.count] = (int64_t)sizeof(struct launch_args);
 }
 
-static void every_field_arrives(void **state)
+static void every_field_arrives_in_the_kernel(void **state)
 {
     (void)state;
     struct launch_args args;
@@ -220,10 +220,10 @@ static void every_field_arrives(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(twins_list_the_same_fields),
-        cmocka_unit_test(nothing_is_padded),
-        cmocka_unit_test(they_fit_every_device),
-        cmocka_unit_test(every_field_arrives),
+        cmocka_unit_test(host_and_kernel_list_the_same_fields),
+        cmocka_unit_test(the_struct_has_no_padding),
+        cmocka_unit_test(arguments_fit_the_smallest_parameter_size),
+        cmocka_unit_test(every_field_arrives_in_the_kernel),
     };
     return cmocka_run_group_tests(tests, read_both, bench_close);
 }

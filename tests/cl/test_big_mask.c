@@ -104,7 +104,7 @@ static void check(const char *engine, int heads, cl_mem mask, cl_mem kv[2])
 }
 
 /* One head: the mask is read as it comes. Four heads share it: a pass before finds the blocks that hold something. */
-static void offsets_past_2_31(void **state)
+static void mask_offsets_past_two_to_the_31_are_right(void **state)
 {
     (void)state;
     cl_ulong largest = 0;
@@ -124,7 +124,7 @@ static void offsets_past_2_31(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(offsets_past_2_31)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(mask_offsets_past_two_to_the_31_are_right)};
     if (getenv("CLATTN_TEST_BIG") == NULL) {
         printf("skipped: set CLATTN_TEST_BIG=1 to run it; it takes 3 GiB and some minutes\n");
         return SKIPPED;

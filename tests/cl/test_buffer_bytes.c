@@ -54,7 +54,7 @@ static long bytes_of(const char *engine, const char *text, double *matrix)
     return bytes;
 }
 
-static void no_matrix_but_in_the_baseline(void **state)
+static void only_the_unfused_baseline_allocates_a_score_matrix(void **state)
 {
     (void)state;
     static const struct {
@@ -87,6 +87,6 @@ static void no_matrix_but_in_the_baseline(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(no_matrix_but_in_the_baseline)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(only_the_unfused_baseline_allocates_a_score_matrix)};
     return cmocka_run_group_tests(tests, open_all, bench_close);
 }

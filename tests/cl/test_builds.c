@@ -20,7 +20,7 @@ static int64_t random_below(int64_t limit)
 enum { MOST_PROGRAMS = 16 };
 
 /* 100 random lengths, strides, counts, offsets and scales at one type and head size: each engine builds a few programs. */
-static void no_build_per_length(void **state)
+static void lengths_and_strides_build_no_new_programs(void **state)
 {
     (void)state;
     FOR_EACH_ENGINE(engine)
@@ -209,7 +209,7 @@ static void plan_again(void *user, clattn_log_level level, const char *text)
 }
 
 /* A log function that calls back does not wait for the build that called it. */
-static void the_log_may_call_back(void **state)
+static void a_log_function_may_call_the_library(void **state)
 {
     (void)state;
     struct nested nested = {NULL, CLATTN_SUCCESS, CLATTN_OPENCL, false};
@@ -253,8 +253,8 @@ static void the_log_tells_the_choice(void **state)
     clattn_context_destroy(context);
 }
 
-/* R071: the user of a failing build sees device, driver, kernel, options, and the log with places in files. */
-static void case_R071_a_failing_build(void **state)
+/* A failing build tells the user device, driver, kernel and options, and the log with files and lines. */
+static void a_failing_build_is_reported_in_full(void **state)
 {
     (void)state;
     static struct log log;
@@ -308,8 +308,8 @@ static void case_R071_a_failing_build(void **state)
     clattn_context_destroy(context);
 }
 
-/* R064: one program that fails does not take the others down: the next engine serves and the description says what happened. */
-static void case_R064_the_next_engine_serves(void **state)
+/* When one program fails to build, the next engine serves, and the description says what happened. */
+static void the_next_engine_serves_where_a_build_fails(void **state)
 {
     (void)state;
     char *root = sources_copy();
@@ -342,7 +342,7 @@ static void case_R064_the_next_engine_serves(void **state)
     sources_remove(root);
 }
 
-static void case_R069_a_bad_source_folder_is_named(void **state)
+static void a_bad_source_folder_is_named(void **state)
 {
     (void)state;
     clattn_problem problem;
@@ -356,8 +356,8 @@ static void case_R069_a_bad_source_folder_is_named(void **state)
     assert_null(plan);
 }
 
-/* R069: no file is looked up relative to where the program runs. */
-static void case_R069_from_anywhere(void **state)
+/* No file is looked up relative to the current folder. */
+static void kernel_files_do_not_depend_on_the_working_folder(void **state)
 {
     (void)state;
     char before[4096];
@@ -382,9 +382,9 @@ static cl_int build_with(const char *source, const char *options)
     return code;
 }
 
-/* R065 and R103: the engine that serves everything is OpenCL C 1.1, and what came later changes nothing. fp64 may be missing,
- * and a warning about a double constant counts as an error. */
-static void case_R065_every_language_version(void **state)
+/* The engines that serve everything are OpenCL C 1.1 and build in every later version. fp64 may be missing, so a warning
+ * about a double constant counts as an error. */
+static void every_language_version_builds(void **state)
 {
     (void)state;
     static const char *const options[] = {"-cl-std=CL1.1", "-cl-std=CL1.2", "-cl-std=CL3.0", "-cl-single-precision-constant",
@@ -406,7 +406,7 @@ static void case_R065_every_language_version(void **state)
 }
 
 /* The text says fma() where the device reports CL_FP_FMA, mad() elsewhere (cl/base.cl has the one place for both). */
-static void no_fma_unless_reported(void **state)
+static void fma_is_used_only_where_reported(void **state)
 {
     (void)state;
     static char text[262144];
@@ -425,18 +425,18 @@ static void no_fma_unless_reported(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_build_per_length),
+        cmocka_unit_test(lengths_and_strides_build_no_new_programs),
         cmocka_unit_test(one_plan_serves_all_lengths),
         cmocka_unit_test(a_growing_cache_builds_nothing),
         cmocka_unit_test(programs_are_shared_within_a_context),
         cmocka_unit_test(the_log_tells_the_choice),
-        cmocka_unit_test(the_log_may_call_back),
-        cmocka_unit_test(case_R071_a_failing_build),
-        cmocka_unit_test(case_R064_the_next_engine_serves),
-        cmocka_unit_test(case_R069_a_bad_source_folder_is_named),
-        cmocka_unit_test(case_R069_from_anywhere),
-        cmocka_unit_test(case_R065_every_language_version),
-        cmocka_unit_test(no_fma_unless_reported),
+        cmocka_unit_test(a_log_function_may_call_the_library),
+        cmocka_unit_test(a_failing_build_is_reported_in_full),
+        cmocka_unit_test(the_next_engine_serves_where_a_build_fails),
+        cmocka_unit_test(a_bad_source_folder_is_named),
+        cmocka_unit_test(kernel_files_do_not_depend_on_the_working_folder),
+        cmocka_unit_test(every_language_version_builds),
+        cmocka_unit_test(fma_is_used_only_where_reported),
     };
     return cmocka_run_group_tests(tests, bench_open, bench_close);
 }

@@ -115,7 +115,7 @@ static clattn_context *planned(void)
 }
 
 /* Where a binary takes another compilation, neither a plan nor the end of a context waits for it. */
-static void a_dear_binary_is_made_when_the_caller_says_so(void **state)
+static void a_binary_that_costs_a_build_is_made_on_request_only(void **state)
 {
     (void)state;
     clattn_context *context = planned();
@@ -137,7 +137,7 @@ static void a_dear_binary_is_made_when_the_caller_says_so(void **state)
 
 /* ---------------------------------------------------------------------------------------------------------- the folder */
 
-static void the_environment_has_the_last_word(void **state)
+static void the_environment_overrides_the_cache_folder(void **state)
 {
     (void)state;
     char *other = path_join(root, "other");
@@ -154,7 +154,7 @@ static void the_environment_has_the_last_word(void **state)
     free(other);
 }
 
-static void it_can_be_turned_off(void **state)
+static void the_cache_can_be_turned_off(void **state)
 {
     (void)state;
     clattn_context_options options;
@@ -185,7 +185,7 @@ static void the_default_is_the_users_cache_folder(void **state)
     free(home);
 }
 
-static void folders_have_any_name(void **state)
+static void cache_folders_may_have_any_name(void **state)
 {
     (void)state;
     char name[201];
@@ -449,11 +449,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         WITH_ROOT(a_warm_start_builds_nothing),
-        WITH_ROOT(a_dear_binary_is_made_when_the_caller_says_so),
-        WITH_ROOT(the_environment_has_the_last_word),
-        WITH_ROOT(it_can_be_turned_off),
+        WITH_ROOT(a_binary_that_costs_a_build_is_made_on_request_only),
+        WITH_ROOT(the_environment_overrides_the_cache_folder),
+        WITH_ROOT(the_cache_can_be_turned_off),
         WITH_ROOT(the_default_is_the_users_cache_folder),
-        WITH_ROOT(folders_have_any_name),
+        WITH_ROOT(cache_folders_may_have_any_name),
         WITH_ROOT(an_impossible_folder_is_no_error),
         WITH_ROOT(a_folder_that_others_may_write_to_is_not_used_and_the_log_says_so_once),
         WITH_ROOT(a_damaged_entry_is_built_again_and_repaired),

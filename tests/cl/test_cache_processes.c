@@ -117,7 +117,7 @@ static void need_whole_files(const char *folder)
     names_free(&names);
 }
 
-static void all_results_are_right(void **state)
+static void processes_that_share_a_cache_give_right_results(void **state)
 {
     (void)state;
     pid_t children[PROCESSES];
@@ -155,6 +155,6 @@ static void all_results_are_right(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(all_results_are_right)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(processes_that_share_a_cache_give_right_results)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

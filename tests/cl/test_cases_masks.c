@@ -41,8 +41,8 @@ static void set_identity(const struct trial_tensor *v)
     }
 }
 
-/* One query row whose keys are all masked: maximum -inf, and -inf less -inf is NaN. */
-static void case_R001_a_masked_row(void **state)
+/* In a row whose keys are all masked the maximum is -inf, and -inf minus -inf would be NaN. */
+static void a_fully_masked_row_gives_zeros(void **state)
 {
     (void)state;
     static const char *const shapes[] = {"q4 k4 d8 mask=qk lse", "q4 k4 d8 fp16 mask=qk lse", "q4 k4 d8 bias=qk lse",
@@ -69,8 +69,8 @@ static void case_R001_a_masked_row(void **state)
     }
 }
 
-/* "W tokens" against "W tokens before me"; both ends are included. */
-static void case_R006_window_ends(void **state)
+/* A window of W keys to the left holds W + 1 keys, as both ends are included. */
+static void both_ends_of_a_window_are_included(void **state)
 {
     (void)state;
     FOR_EACH_ENGINE(engine)
@@ -105,8 +105,9 @@ static void need_within_a_step(const struct trial_tensor *got, const struct tria
     }
 }
 
-/* A window that reaches the first key is no window: to the bit where both have one text, else within an fp16 step. */
-static void case_R007_open_windows(void **state)
+/* A window that reaches the first key is no window: the same bits where both have the same kernel source, otherwise within
+ * an fp16 step. */
+static void a_window_over_all_keys_changes_nothing(void **state)
 {
     (void)state;
     static const char *const windows[] = {"causal", "causal window=%d,-1", "window=-1,0", "window=%d,0",
@@ -141,8 +142,8 @@ static void case_R007_open_windows(void **state)
     }
 }
 
-/* Bottom-right with more queries than keys: the first rows see nothing, which surprised people. */
-static void case_R009_two_sided_window(void **state)
+/* Bottom-right with more queries than keys: the first rows see no key. */
+static void rows_whose_window_holds_no_key_give_zeros(void **state)
 {
     (void)state;
     FOR_EACH_ENGINE(engine)
@@ -162,8 +163,8 @@ static void case_R009_two_sided_window(void **state)
     }
 }
 
-/* A bool mask read as numbers to add, or the other way round. */
-static void case_R011_which_kind_of_mask(void **state)
+/* A boolean mask must not be read as numbers to add, nor the other way round. */
+static void boolean_and_additive_masks_are_not_confused(void **state)
 {
     (void)state;
     static const float v[] = {0.0f, 1.0f}, mask[] = {1.0f, 0.0f}, bias[] = {0.0f, -INFINITY};
@@ -188,8 +189,8 @@ static void case_R011_which_kind_of_mask(void **state)
     assert_refused(clattn_supported(bench.context, &p, NULL, &error), CLATTN_INVALID_ARGUMENT, &error, "problem.bias.type");
 }
 
-/* `scale` is folded into the exponent; the bias must not be. */
-static void case_R012_bias_is_not_scaled(void **state)
+/* `scale` is folded into the exponent; the bias must not be scaled with it. */
+static void the_bias_is_not_scaled(void **state)
 {
     (void)state;
     static const float keys[] = {1.0f, 2.0f}, v[] = {0.0f, 1.0f};
@@ -217,7 +218,7 @@ static void case_R012_bias_is_not_scaled(void **state)
     }
 }
 
-static void case_R013_alibi(void **state)
+static void alibi_follows_its_formula(void **state)
 {
     (void)state;
     static const float six[] = {0.25f, 0.0625f, 0.015625f, 0.00390625f, 0.5f, 0.125f}, ramp[] = {0.0f, 1.0f, 2.0f, 3.0f};
@@ -249,8 +250,8 @@ static void case_R013_alibi(void **state)
     }
 }
 
-/* The path with a cache and the one without disagreed where queries and keys differ in number. */
-static void case_R014_alibi_on_every_path(void **state)
+/* Where the numbers of queries and keys differ, every path takes the same distances. */
+static void alibi_is_the_same_on_every_path(void **state)
 {
     (void)state;
     FOR_EACH_ENGINE(engine)
@@ -295,8 +296,8 @@ static void case_R014_alibi_on_every_path(void **state)
     }
 }
 
-/* "Large negative" numbers: a row that has them everywhere still gives its softmax; beside others they hide. */
-static void case_R019_large_negative_numbers(void **state)
+/* A row whose biases are all large and negative still gives its softmax; next to ordinary ones such keys get no weight. */
+static void a_row_of_large_negative_biases_has_its_softmax(void **state)
 {
     (void)state;
     static const float scores[] = {-32.0f, -31.0f, -30.0f, -29.0f};
@@ -330,8 +331,8 @@ static void case_R019_large_negative_numbers(void **state)
     }
 }
 
-/* Whole leading tiles of the smallest finite number. */
-static void case_R020_leading_tiles_of_the_smallest_number(void **state)
+/* Whole leading tiles have a bias of the smallest finite number. */
+static void leading_blocks_of_the_smallest_number_get_no_weight(void **state)
 {
     (void)state;
     FOR_EACH_ENGINE(engine)
@@ -364,8 +365,8 @@ static void case_R020_leading_tiles_of_the_smallest_number(void **state)
     }
 }
 
-/* One open key, anywhere: its value comes out bit for bit. */
-static void case_R021_one_open_key(void **state)
+/* With one visible key, anywhere, its value comes out bit for bit. */
+static void one_visible_key_gives_its_value_exactly(void **state)
 {
     (void)state;
     static const int64_t places[] = {0, 15, 16, 31, 32, 63, 64, 76};
@@ -389,8 +390,8 @@ static void case_R021_one_open_key(void **state)
     }
 }
 
-/* softcap behind the mask makes -softcap of -inf, and the future leaks in. */
-static void case_R022_softcap_before_masks(void **state)
+/* softcap after the mask would make -softcap of -inf, and masked keys would get weight. */
+static void softcap_comes_before_masks(void **state)
 {
     (void)state;
     static const float v[] = {1.0f, 100.0f};
@@ -407,8 +408,8 @@ static void case_R022_softcap_before_masks(void **state)
     }
 }
 
-/* Every option that can be asked for changes a fixed output by a known amount. */
-static void case_R024_every_score_option_counts(void **state)
+/* Every option changes a fixed output by a known amount. */
+static void every_score_option_changes_the_output(void **state)
 {
     (void)state;
     static const struct {
@@ -457,7 +458,7 @@ static void case_R024_every_score_option_counts(void **state)
 }
 
 /* A sink takes part of the weight and no value. */
-static void case_R024_sinks(void **state)
+static void a_sink_takes_weight_and_adds_no_value(void **state)
 {
     (void)state;
     static const struct {
@@ -513,7 +514,7 @@ static void padded_rows_have_no_sink(void **state)
 }
 
 /* The pitch of a mask, and where it begins, may be any. */
-static void case_R043_any_pitch(void **state)
+static void a_mask_may_have_any_pitch_and_start(void **state)
 {
     (void)state;
     static const char *const shapes[] = {
@@ -532,22 +533,22 @@ static void case_R043_any_pitch(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(case_R001_a_masked_row),
-        cmocka_unit_test(case_R006_window_ends),
-        cmocka_unit_test(case_R007_open_windows),
-        cmocka_unit_test(case_R009_two_sided_window),
-        cmocka_unit_test(case_R011_which_kind_of_mask),
-        cmocka_unit_test(case_R012_bias_is_not_scaled),
-        cmocka_unit_test(case_R013_alibi),
-        cmocka_unit_test(case_R014_alibi_on_every_path),
-        cmocka_unit_test(case_R019_large_negative_numbers),
-        cmocka_unit_test(case_R020_leading_tiles_of_the_smallest_number),
-        cmocka_unit_test(case_R021_one_open_key),
-        cmocka_unit_test(case_R022_softcap_before_masks),
-        cmocka_unit_test(case_R024_every_score_option_counts),
-        cmocka_unit_test(case_R024_sinks),
+        cmocka_unit_test(a_fully_masked_row_gives_zeros),
+        cmocka_unit_test(both_ends_of_a_window_are_included),
+        cmocka_unit_test(a_window_over_all_keys_changes_nothing),
+        cmocka_unit_test(rows_whose_window_holds_no_key_give_zeros),
+        cmocka_unit_test(boolean_and_additive_masks_are_not_confused),
+        cmocka_unit_test(the_bias_is_not_scaled),
+        cmocka_unit_test(alibi_follows_its_formula),
+        cmocka_unit_test(alibi_is_the_same_on_every_path),
+        cmocka_unit_test(a_row_of_large_negative_biases_has_its_softmax),
+        cmocka_unit_test(leading_blocks_of_the_smallest_number_get_no_weight),
+        cmocka_unit_test(one_visible_key_gives_its_value_exactly),
+        cmocka_unit_test(softcap_comes_before_masks),
+        cmocka_unit_test(every_score_option_changes_the_output),
+        cmocka_unit_test(a_sink_takes_weight_and_adds_no_value),
         cmocka_unit_test(padded_rows_have_no_sink),
-        cmocka_unit_test(case_R043_any_pitch),
+        cmocka_unit_test(a_mask_may_have_any_pitch_and_start),
     };
     return cmocka_run_group_tests(tests, bench_open, bench_close);
 }

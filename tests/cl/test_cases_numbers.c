@@ -16,8 +16,8 @@ static float o_at(const struct attend *a, int64_t h, int64_t s, int64_t d) { ret
 
 static float lse_at(const struct attend *a, int64_t h, int64_t s) { return trial_get(&a->data.lse, 0, h, s, 0); }
 
-/* Two engines disagreed about the corner; decoding with the wrong one reads one key. */
-static void case_R003_corners(void **state)
+/* With the wrong corner, decoding reads only one key. */
+static void the_causal_corner_is_the_one_asked_for(void **state)
 {
     (void)state;
     static const struct {
@@ -49,8 +49,8 @@ static void case_R003_corners(void **state)
     }
 }
 
-/* The raw product passes the largest fp16 number before it is scaled. */
-static void case_R016_large_products(void **state)
+/* The product of Q and K exceeds the largest fp16 number before it is scaled. */
+static void products_past_the_largest_fp16_number_are_right(void **state)
 {
     (void)state;
     FOR_EACH_ENGINE(engine)
@@ -71,8 +71,8 @@ static void case_R016_large_products(void **state)
     }
 }
 
-/* Sums in fp16 overflow or drift over a long context. */
-static void case_R017_long_context(void **state)
+/* Sums in fp16 would overflow or drift over a long context. */
+static void sums_over_a_long_context_do_not_drift(void **state)
 {
     (void)state;
     FOR_EACH_ENGINE(engine)
@@ -89,7 +89,7 @@ static void case_R017_long_context(void **state)
 }
 
 /* A maximum that rises by 15 with each block, then falls. */
-static void case_R018_rising_maximum(void **state)
+static void a_maximum_that_rises_with_each_block_is_followed(void **state)
 {
     (void)state;
     FOR_EACH_ENGINE(engine)
@@ -113,8 +113,8 @@ static void case_R018_rising_maximum(void **state)
     }
 }
 
-/* An option that is taken, stored and not used: flipping each changes a fixed output by a known amount. */
-static void case_R024_every_option_counts(void **state)
+/* No option is accepted and then ignored: flipping each changes a fixed output by a known amount. */
+static void every_option_changes_the_output(void **state)
 {
     (void)state;
     static const struct {
@@ -141,7 +141,7 @@ static void case_R024_every_option_counts(void **state)
     }
 }
 
-static void case_R026_zero_scale(void **state)
+static void a_scale_of_zero_gives_the_mean(void **state)
 {
     (void)state;
     static const double outputs[] = {1.0, 1.5, 2.0};
@@ -164,8 +164,8 @@ static void case_R026_zero_scale(void **state)
     }
 }
 
-/* The maximum is over scores whose sign already includes that of the scale. */
-static void case_R026_negative_scale(void **state)
+/* The maximum is taken over scores that already have the sign of the scale. */
+static void a_negative_scale_reverses_the_order_of_keys(void **state)
 {
     (void)state;
     FOR_EACH_ENGINE(engine)
@@ -189,7 +189,7 @@ static void case_R026_negative_scale(void **state)
     }
 }
 
-static void case_R027_nan_query(void **state)
+static void a_nan_in_a_query_stays_in_its_row(void **state)
 {
     (void)state;
     FOR_EACH_ENGINE(engine)
@@ -220,8 +220,8 @@ static void case_R027_nan_query(void **state)
     }
 }
 
-/* NaN in a query that sees nothing leaves zeros; +inf in one score leaves the other rows alone. */
-static void case_R027_empty_row_and_infinity(void **state)
+/* NaN in a query that sees no key leaves zeros; +inf in one score leaves the other rows unchanged. */
+static void a_row_without_keys_ignores_nan_in_its_query(void **state)
 {
     (void)state;
     FOR_EACH_ENGINE(engine)
@@ -249,8 +249,8 @@ static void case_R027_empty_row_and_infinity(void **state)
     }
 }
 
-/* Keys that no row sees hold NaN: no trace of it. A key that only some rows see stays out of the others on `reference`. */
-static void case_R027_nan_behind_the_diagonal(void **state)
+/* NaN in keys that no row sees leaves no trace. On `reference`, NaN in a key that some rows see stays out of the others. */
+static void nan_in_masked_keys_leaves_no_trace(void **state)
 {
     (void)state;
     FOR_EACH_ENGINE(engine)
@@ -270,8 +270,8 @@ static void case_R027_nan_behind_the_diagonal(void **state)
     }
 }
 
-/* Weights of 1e-40: right whether the device flushes them or not; subnormal fp16 values in V are not flushed. */
-static void case_R028_subnormals(void **state)
+/* Weights of 1e-40 are right whether the device flushes them or not. Subnormal fp16 values in V are not flushed. */
+static void subnormal_values_are_kept(void **state)
 {
     (void)state;
     FOR_EACH_ENGINE(engine)
@@ -288,8 +288,8 @@ static void case_R028_subnormals(void **state)
     }
 }
 
-/* A row without keys: -inf with its sign, never +inf or a large finite number. */
-static void case_R051_lse_of_empty_rows(void **state)
+/* The LSE of a row without keys is -inf, never +inf or a large finite number. */
+static void the_lse_of_an_empty_row_is_minus_infinity(void **state)
 {
     (void)state;
     static const char *const shapes[] = {"hq2 q3 k0 d8 lse", "hq2 q3 k5 d8 lse causal=-9",
@@ -314,8 +314,8 @@ static void case_R051_lse_of_empty_rows(void **state)
     }
 }
 
-/* Natural logarithm, and relative to nothing: adding 100 to all scores adds 100. */
-static void case_R052_lse_is_natural(void **state)
+/* The LSE is a natural logarithm without a reference: adding 100 to all scores adds 100. */
+static void the_lse_is_a_natural_logarithm(void **state)
 {
     (void)state;
     FOR_EACH_ENGINE(engine)
@@ -366,19 +366,19 @@ static void finite_scores_stay_numbers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(case_R003_corners),
-        cmocka_unit_test(case_R016_large_products),
-        cmocka_unit_test(case_R017_long_context),
-        cmocka_unit_test(case_R018_rising_maximum),
-        cmocka_unit_test(case_R024_every_option_counts),
-        cmocka_unit_test(case_R026_zero_scale),
-        cmocka_unit_test(case_R026_negative_scale),
-        cmocka_unit_test(case_R027_nan_query),
-        cmocka_unit_test(case_R027_empty_row_and_infinity),
-        cmocka_unit_test(case_R027_nan_behind_the_diagonal),
-        cmocka_unit_test(case_R028_subnormals),
-        cmocka_unit_test(case_R051_lse_of_empty_rows),
-        cmocka_unit_test(case_R052_lse_is_natural),
+        cmocka_unit_test(the_causal_corner_is_the_one_asked_for),
+        cmocka_unit_test(products_past_the_largest_fp16_number_are_right),
+        cmocka_unit_test(sums_over_a_long_context_do_not_drift),
+        cmocka_unit_test(a_maximum_that_rises_with_each_block_is_followed),
+        cmocka_unit_test(every_option_changes_the_output),
+        cmocka_unit_test(a_scale_of_zero_gives_the_mean),
+        cmocka_unit_test(a_negative_scale_reverses_the_order_of_keys),
+        cmocka_unit_test(a_nan_in_a_query_stays_in_its_row),
+        cmocka_unit_test(a_row_without_keys_ignores_nan_in_its_query),
+        cmocka_unit_test(nan_in_masked_keys_leaves_no_trace),
+        cmocka_unit_test(subnormal_values_are_kept),
+        cmocka_unit_test(the_lse_of_an_empty_row_is_minus_infinity),
+        cmocka_unit_test(the_lse_is_a_natural_logarithm),
         cmocka_unit_test(finite_scores_stay_numbers),
     };
     return cmocka_run_group_tests(tests, bench_open, bench_close);

@@ -25,8 +25,8 @@ static void set_noise(const struct trial_tensor *t)
     }
 }
 
-/* The examples of docs/semantics.md that no case below holds. */
-static void worked_examples(void **state)
+/* Those examples of docs/semantics.md that the tests below do not hold. */
+static void worked_examples_of_the_semantics_page_hold(void **state)
 {
     (void)state;
     static const int64_t starts[] = {0, 1, 3};
@@ -72,8 +72,8 @@ static void worked_examples(void **state)
     }
 }
 
-/* A combine step that took the output's row step for the head size. */
-static void case_R039_split_keys_in_any_layout(void **state)
+/* Merging chunks must use the output's row stride, not its head size. */
+static void split_keys_are_right_in_any_layout(void **state)
 {
     (void)state;
     static const char *const shapes[] = {"b3 hq3 q4 k96 d64 lse layout=bshd chunk=32",
@@ -87,7 +87,7 @@ static void case_R039_split_keys_in_any_layout(void **state)
     }
 }
 
-static void case_R040_shared_heads_with_a_mask(void **state)
+static void shared_heads_with_a_mask_are_right(void **state)
 {
     (void)state;
     static const int keys[] = {32, 33, 34, 65, 97};
@@ -101,8 +101,8 @@ static void case_R040_shared_heads_with_a_mask(void **state)
     }
 }
 
-/* Sequences without queries or without keys wrote out of bounds. */
-static void case_R046_empty_sequences(void **state)
+/* Sequences without queries or without keys must not write out of bounds. */
+static void empty_sequences_touch_no_other_rows(void **state)
 {
     (void)state;
     static const int64_t cu_q[] = {0, 0, 3, 5, 5}, cu_k[] = {0, 4, 9, 12, 20}, no_k[] = {0, 4, 4, 12, 20};
@@ -128,8 +128,8 @@ static void case_R046_empty_sequences(void **state)
     }
 }
 
-/* Rows behind the first sequence were never written where keys were split. */
-static void case_R049_packed_and_split(void **state)
+/* With split keys, rows after the first sequence are written too. */
+static void packed_sequences_with_split_keys_are_all_written(void **state)
 {
     (void)state;
     static const int64_t cu_q[] = {0, 1, 2}, cu_k[] = {0, 1024, 1500};
@@ -158,7 +158,7 @@ static void case_R049_packed_and_split(void **state)
 }
 
 /* The number of chunks must not matter, and one that owns no key contributes nothing. */
-static void case_R050_any_number_of_chunks(void **state)
+static void the_number_of_chunks_does_not_matter(void **state)
 {
     (void)state;
     static const int keys[] = {1, 2, 3, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100, 127, 128, 129, 255, 256, 257, 299, 300};
@@ -181,8 +181,8 @@ static void case_R050_any_number_of_chunks(void **state)
     }
 }
 
-/* In every way that a row can see nothing, its LSE is -inf. */
-static void case_R051_empty_rows_on_every_path(void **state)
+/* However a row comes to see no key, its LSE is -inf. */
+static void every_kind_of_empty_row_has_an_lse_of_minus_infinity(void **state)
 {
     (void)state;
     static const char *const shapes[] = {"q3 k2 d64 lse kv-lengths", "q3 k2 d64 lse packed",
@@ -213,8 +213,8 @@ static void case_R051_empty_rows_on_every_path(void **state)
     }
 }
 
-/* The same bits in each of many runs, and beside any batch mates. */
-static void case_R058_thirty_runs(void **state)
+/* Every run gives the same bits. */
+static void thirty_runs_give_the_same_bits(void **state)
 {
     (void)state;
     FOR_EACH_ENGINE(engine)
@@ -256,7 +256,7 @@ static bool run_among(const char *engine, int batch, int place, float *o)
     return ran;
 }
 
-static void case_R059_batch_mates(void **state)
+static void other_batch_entries_do_not_change_a_result(void **state)
 {
     (void)state;
     static const int batches[] = {4, 4, 40, 40, 40}, places[] = {0, 3, 0, 17, 39};
@@ -324,8 +324,8 @@ static void merge_rows(const float *a, const float *a_lse, const float *b, const
     }
 }
 
-/* Both parts empty gave NaN; one empty part must leave the other bit for bit. */
-static void case_R053_merging(void **state)
+/* Two empty parts must not give NaN; one empty part must leave the other bit for bit. */
+static void merging_an_empty_part_changes_nothing(void **state)
 {
     (void)state;
     const float a[ROWS] = {0.0f, 2.0f, 0.1f, NAN, 1.0f}, a_lse[ROWS] = {-INFINITY, logf(3.0f), -7.3f, -INFINITY, 1000.0f};
@@ -344,7 +344,7 @@ static void case_R053_merging(void **state)
 }
 
 /* Attention over two parts of the keys, merged, is attention over all of them. */
-static void case_R053_two_halves_of_the_keys(void **state)
+static void two_merged_halves_equal_the_whole(void **state)
 {
     (void)state;
     enum { KEYS = 200, FIRST = 77, COUNT = 3 * 64, LSES = 3 };
@@ -413,7 +413,7 @@ static double minilm_at(const struct npy *array, int64_t b, int64_t h, int64_t s
     return array_get(array, (size_t)(((b * HEADS + h) * LONGEST + s) * DIM + d));
 }
 
-/* Real rows as they are; what lies behind them is NaN and infinities. */
+/* Real rows as they are; the rows after them are NaN and infinity. */
 static void set_layer(const struct trial_tensor *t, const char *name, bool packed)
 {
     struct npy array = minilm(name);
@@ -441,7 +441,7 @@ static void cut_to_rows(struct attend *a)
     assert_true(trial_data_create(&a->data, &a->trial));
 }
 
-static void minilm_three_ways(void **state)
+static void minilm_is_right_padded_packed_and_split(void **state)
 {
     (void)state;
     static const char *const ways[] = {"b4 hq12 q58 k58 d32 fp16 kv-lengths q-lengths", "b4 hq12 q58 k58 d32 fp16 packed",
@@ -495,18 +495,18 @@ static void minilm_three_ways(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(worked_examples),
-        cmocka_unit_test(case_R039_split_keys_in_any_layout),
-        cmocka_unit_test(case_R040_shared_heads_with_a_mask),
-        cmocka_unit_test(case_R046_empty_sequences),
-        cmocka_unit_test(case_R049_packed_and_split),
-        cmocka_unit_test(case_R050_any_number_of_chunks),
-        cmocka_unit_test(case_R051_empty_rows_on_every_path),
-        cmocka_unit_test(case_R053_merging),
-        cmocka_unit_test(case_R053_two_halves_of_the_keys),
-        cmocka_unit_test(case_R058_thirty_runs),
-        cmocka_unit_test(case_R059_batch_mates),
-        cmocka_unit_test(minilm_three_ways),
+        cmocka_unit_test(worked_examples_of_the_semantics_page_hold),
+        cmocka_unit_test(split_keys_are_right_in_any_layout),
+        cmocka_unit_test(shared_heads_with_a_mask_are_right),
+        cmocka_unit_test(empty_sequences_touch_no_other_rows),
+        cmocka_unit_test(packed_sequences_with_split_keys_are_all_written),
+        cmocka_unit_test(the_number_of_chunks_does_not_matter),
+        cmocka_unit_test(every_kind_of_empty_row_has_an_lse_of_minus_infinity),
+        cmocka_unit_test(merging_an_empty_part_changes_nothing),
+        cmocka_unit_test(two_merged_halves_equal_the_whole),
+        cmocka_unit_test(thirty_runs_give_the_same_bits),
+        cmocka_unit_test(other_batch_entries_do_not_change_a_result),
+        cmocka_unit_test(minilm_is_right_padded_packed_and_split),
     };
     return cmocka_run_group_tests(tests, bench_open, bench_close);
 }

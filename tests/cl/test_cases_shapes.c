@@ -2,8 +2,8 @@
  * Cases from the field about shapes, strides and sizes, on every engine. Where no number is closed-form the oracle judges. */
 #include "attend.h"
 
-/* Bottom-right with more queries than keys: the first rows see nothing and a block bound goes negative. */
-static void case_R004_more_queries_than_keys(void **state)
+/* Bottom-right with more queries than keys: the first rows see no key, and a block bound becomes negative. */
+static void causal_works_with_more_queries_than_keys(void **state)
 {
     (void)state;
     FOR_EACH_ENGINE(engine)
@@ -29,7 +29,7 @@ static void case_R004_more_queries_than_keys(void **state)
 
 /* The diagonal can cross two key blocks in one query block. Lengths around every power of two, so that the borders of any tile
  * are among them. */
-static void case_R005_diagonals(void **state)
+static void the_diagonal_is_right_for_all_lengths(void **state)
 {
     (void)state;
     static const int lengths[] = {1, 2, 7, 16, 17, 31, 33, 64, 65, 96, 128, 129, 193};
@@ -51,8 +51,8 @@ static void case_R005_diagonals(void **state)
     }
 }
 
-/* V rows are one-hot, so the output shows which keys were seen and with what weight. */
-static void case_R005_which_keys_were_seen(void **state)
+/* Rows of V are one-hot, so the output shows which keys are visible and with what weight. */
+static void one_hot_values_show_the_weight_of_each_key(void **state)
 {
     (void)state;
     enum { QUERIES = 37, KEYS = 53 };
@@ -75,8 +75,8 @@ static void case_R005_which_keys_were_seen(void **state)
     }
 }
 
-/* Only the first half of a head was used. */
-static void case_R029_the_whole_head(void **state)
+/* No kernel may use only the first half of a head. */
+static void every_dimension_of_a_head_counts(void **state)
 {
     (void)state;
     FOR_EACH_ENGINE(engine)
@@ -102,7 +102,7 @@ static void case_R029_the_whole_head(void **state)
 }
 
 /* Head sizes that are no multiple of anything. The full list is in `clattn check --full`. */
-static void case_R030_head_sizes(void **state)
+static void any_head_size_is_served(void **state)
 {
     (void)state;
     static const int sizes[] = {3, 20, 72, 80, 224};
@@ -116,7 +116,7 @@ static void case_R030_head_sizes(void **state)
     }
 }
 
-static void case_R031_value_heads_of_another_size(void **state)
+static void value_heads_may_have_another_size(void **state)
 {
     (void)state;
     FOR_EACH_ENGINE(engine)
@@ -130,7 +130,7 @@ static void case_R031_value_heads_of_another_size(void **state)
 }
 
 /* V as a view into the first 512 columns of K, as in multi-head latent attention. */
-static void case_R031_values_inside_keys(void **state)
+static void values_may_be_a_view_into_keys(void **state)
 {
     (void)state;
     static const int rows = 33;
@@ -183,7 +183,7 @@ static void case_R031_values_inside_keys(void **state)
 }
 
 /* Decoding past the end when the length is no multiple of 32; K and V end at guards of NaN in every trial. */
-static void case_R032_decoding(void **state)
+static void decoding_reads_nothing_past_the_last_key(void **state)
 {
     (void)state;
     static const int keys[] = {1, 31, 33, 38, 39, 70, 1023, 1024, 1025};
@@ -202,7 +202,7 @@ static void case_R032_decoding(void **state)
     }
 }
 
-static void case_R033_short_sequences(void **state)
+static void short_sequences_are_right(void **state)
 {
     (void)state;
     FOR_EACH_ENGINE(engine)
@@ -219,8 +219,8 @@ static void case_R033_short_sequences(void **state)
     }
 }
 
-/* Fixed-size local arrays: keys after the 512th ignored, heads over 256 out of bounds. */
-static void case_R034_many_keys_and_large_heads(void **state)
+/* With local arrays of a fixed size, keys after the 512th would be ignored and heads over 256 would be out of bounds. */
+static void many_keys_and_large_heads_are_right(void **state)
 {
     (void)state;
     static const int keys[] = {513, 5000};
@@ -243,7 +243,7 @@ static void case_R034_many_keys_and_large_heads(void **state)
 }
 
 /* Query heads share key/value heads in runs (repeat), not in turn (tile). */
-static void case_R035_grouped_heads(void **state)
+static void query_heads_share_key_heads_in_runs(void **state)
 {
     (void)state;
     static const float want[] = {1.0f, 1.0f, 2.0f, 2.0f};
@@ -270,7 +270,7 @@ static void case_R035_grouped_heads(void **state)
 }
 
 /* More heads or batches than a grid dimension holds on some devices. */
-static void case_R037_many_heads(void **state)
+static void more_heads_than_a_grid_dimension_holds_are_served(void **state)
 {
     (void)state;
     FOR_EACH_ENGINE(engine)
@@ -282,8 +282,8 @@ static void case_R037_many_heads(void **state)
     }
 }
 
-/* Batch 0 right and the rest wrong; an output row step taken for head_dim. */
-static void case_R039_batches_and_layouts(void **state)
+/* All batch entries are right, not only the first; the output's row stride is not its head size. */
+static void every_batch_entry_is_right_in_every_layout(void **state)
 {
     (void)state;
     static const char *const layouts[] = {"bhsd", "bshd", "sbhd"};
@@ -298,7 +298,7 @@ static void case_R039_batches_and_layouts(void **state)
 }
 
 /* One key/value head for all, by a stride of 0 in place of the GQA option: equals the expanded copy. */
-static void case_R040_heads_of_stride_zero(void **state)
+static void a_head_stride_of_zero_shares_one_head(void **state)
 {
     (void)state;
     static const int keys[] = {32, 33, 34, 65, 97};
@@ -338,9 +338,8 @@ static void case_R040_heads_of_stride_zero(void **state)
     }
 }
 
-/* The oracle's run of one layout against a run of the plain one: each tensor in turn, inner strides and mirrored views
- * included. */
-static void case_R041_one_odd_tensor(void **state)
+/* One tensor at a time has another layout, inner strides and mirrored views included; results equal the plain layout's. */
+static void one_tensor_in_another_layout_changes_nothing(void **state)
 {
     (void)state;
     static const char *const tensors = "qkvo";
@@ -374,8 +373,8 @@ static void case_R041_one_odd_tensor(void **state)
     }
 }
 
-/* Offsets past 2^31 elements need a buffer over 4 GB in fp16: devices that have one are asked. */
-static void case_R044_past_two_to_the_31(void **state)
+/* Offsets past 2^31 elements need a buffer over 4 GB in fp16: only devices that allow one are tested. */
+static void offsets_past_two_to_the_31_are_right(void **state)
 {
     (void)state;
     cl_ulong largest = 0;
@@ -426,8 +425,8 @@ static void case_R044_past_two_to_the_31(void **state)
     }
 }
 
-/* Aligned vector loads from addresses that are not: every tensor at 1, 2 and 3 elements inside its buffer. */
-static void case_R075_unaligned_tensors(void **state)
+/* Vector loads must not assume alignment: every tensor starts 1, 2 and 3 elements inside its buffer. */
+static void unaligned_tensors_are_right(void **state)
 {
     (void)state;
     static const int dims[] = {5, 33, 64};
@@ -446,7 +445,7 @@ static void case_R075_unaligned_tensors(void **state)
 }
 
 /* Sizes that no work-group divides. */
-static void case_R080_prime_sizes(void **state)
+static void sizes_that_no_work_group_divides_are_right(void **state)
 {
     (void)state;
     FOR_EACH_ENGINE(engine)
@@ -457,7 +456,7 @@ static void case_R080_prime_sizes(void **state)
 }
 
 /* fp32 inputs at 1024 keys stay within 1e-5 of the oracle. */
-static void case_R104_fp32(void **state)
+static void fp32_stays_within_its_bound(void **state)
 {
     (void)state;
     FOR_EACH_ENGINE(engine)
@@ -486,32 +485,32 @@ static void values_of_one_give_one(void **state)
     }
 }
 
-/* An argument names the one test to run, as CMocka's filters do: `*R044*`. */
+/* An argument selects tests as CMocka's filters do, for example `offsets_past*`. */
 int main(int argc, char **argv)
 {
     if (argc > 1) {
         cmocka_set_test_filter(argv[1]);
     }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(case_R004_more_queries_than_keys),
-        cmocka_unit_test(case_R005_diagonals),
-        cmocka_unit_test(case_R005_which_keys_were_seen),
-        cmocka_unit_test(case_R029_the_whole_head),
-        cmocka_unit_test(case_R030_head_sizes),
-        cmocka_unit_test(case_R031_value_heads_of_another_size),
-        cmocka_unit_test(case_R031_values_inside_keys),
-        cmocka_unit_test(case_R032_decoding),
-        cmocka_unit_test(case_R033_short_sequences),
-        cmocka_unit_test(case_R034_many_keys_and_large_heads),
-        cmocka_unit_test(case_R035_grouped_heads),
-        cmocka_unit_test(case_R037_many_heads),
-        cmocka_unit_test(case_R039_batches_and_layouts),
-        cmocka_unit_test(case_R040_heads_of_stride_zero),
-        cmocka_unit_test(case_R041_one_odd_tensor),
-        cmocka_unit_test(case_R044_past_two_to_the_31),
-        cmocka_unit_test(case_R075_unaligned_tensors),
-        cmocka_unit_test(case_R080_prime_sizes),
-        cmocka_unit_test(case_R104_fp32),
+        cmocka_unit_test(causal_works_with_more_queries_than_keys),
+        cmocka_unit_test(the_diagonal_is_right_for_all_lengths),
+        cmocka_unit_test(one_hot_values_show_the_weight_of_each_key),
+        cmocka_unit_test(every_dimension_of_a_head_counts),
+        cmocka_unit_test(any_head_size_is_served),
+        cmocka_unit_test(value_heads_may_have_another_size),
+        cmocka_unit_test(values_may_be_a_view_into_keys),
+        cmocka_unit_test(decoding_reads_nothing_past_the_last_key),
+        cmocka_unit_test(short_sequences_are_right),
+        cmocka_unit_test(many_keys_and_large_heads_are_right),
+        cmocka_unit_test(query_heads_share_key_heads_in_runs),
+        cmocka_unit_test(more_heads_than_a_grid_dimension_holds_are_served),
+        cmocka_unit_test(every_batch_entry_is_right_in_every_layout),
+        cmocka_unit_test(a_head_stride_of_zero_shares_one_head),
+        cmocka_unit_test(one_tensor_in_another_layout_changes_nothing),
+        cmocka_unit_test(offsets_past_two_to_the_31_are_right),
+        cmocka_unit_test(unaligned_tensors_are_right),
+        cmocka_unit_test(sizes_that_no_work_group_divides_are_right),
+        cmocka_unit_test(fp32_stays_within_its_bound),
         cmocka_unit_test(values_of_one_give_one),
     };
     return cmocka_run_group_tests(tests, bench_open, bench_close);

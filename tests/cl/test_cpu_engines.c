@@ -35,7 +35,7 @@ static void check(struct bench *own, const char *engine, const char *const *shap
     }
 }
 
-static void pairs_of_bf16(void **state)
+static void bf16_pairs_are_right(void **state)
 {
     (void)state;
     struct bench own;
@@ -46,7 +46,7 @@ static void pairs_of_bf16(void **state)
     bench_context_close(&own);
 }
 
-static void few_rows(void **state)
+static void problems_of_few_rows_are_right(void **state)
 {
     (void)state;
     check(&bench, "cpu_decode", few_row_shapes, COUNT_OF(few_row_shapes));
@@ -55,8 +55,8 @@ static void few_rows(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pairs_of_bf16),
-        cmocka_unit_test(few_rows),
+        cmocka_unit_test(bf16_pairs_are_right),
+        cmocka_unit_test(problems_of_few_rows_are_right),
     };
     return cmocka_run_group_tests(tests, bench_open, bench_close);
 }

@@ -131,7 +131,7 @@ static double ulps(float got, long double want)
     return (double)(fabsl((long double)got - want) / ldexpl(1.0L, exponent - 24));
 }
 
-static void exp2_over_its_range(void **state)
+static void exp2_is_accurate_over_its_range(void **state)
 {
     (void)state;
     const double most = has_fma ? 2.1 : 2.3;
@@ -158,7 +158,7 @@ static void exp2_over_its_range(void **state)
     assert_true(power[0] == 1.0f && power[1] == 1.0f);
 }
 
-static void tanh_everywhere(void **state)
+static void tanh_is_accurate_everywhere(void **state)
 {
     (void)state;
     if (!is_cpu) {
@@ -182,8 +182,8 @@ static void tanh_everywhere(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(exp2_over_its_range),
-        cmocka_unit_test(tanh_everywhere),
+        cmocka_unit_test(exp2_is_accurate_over_its_range),
+        cmocka_unit_test(tanh_is_accurate_everywhere),
     };
     return cmocka_run_group_tests(tests, open_all, bench_close);
 }

@@ -54,7 +54,7 @@ static void every_device_is_visited(void **state)
     assert_int_equal(one.count, 1);
 }
 
-static void case_R062_selection_from_the_api(void **state)
+static void a_device_is_selected_by_the_api(void **state)
 {
     (void)state;
     cl_device_id device = NULL, by_index = NULL;
@@ -82,7 +82,7 @@ static void case_R062_selection_from_the_api(void **state)
     clattn_context_destroy(context);
 }
 
-static void a_number_alone_is_told_how_to_be_a_selector(void **state)
+static void a_number_alone_is_refused_with_a_hint(void **state)
 {
     (void)state;
     cl_device_id device = NULL;
@@ -123,7 +123,7 @@ static void parts_of_a_device_are_served(void **state)
     }
 }
 
-static void case_R108_selection_from_the_environment(void **state)
+static void a_device_is_selected_by_the_environment(void **state)
 {
     (void)state;
     cl_device_id device = NULL, first = NULL;
@@ -160,7 +160,7 @@ static void context_facts(const char *overrides, struct facts *facts)
     clattn_context_destroy(context);
 }
 
-static void facts_are_the_devices_own(void **state)
+static void facts_equal_what_the_device_reports(void **state)
 {
     (void)state;
     struct facts facts;
@@ -180,7 +180,7 @@ static void facts_are_the_devices_own(void **state)
     assert_int_equal(facts.compute_units, units);
 }
 
-static void overrides_from_api_and_environment(void **state)
+static void facts_are_overridden_by_api_and_environment(void **state)
 {
     (void)state;
     struct facts facts;
@@ -205,8 +205,8 @@ static void overrides_from_api_and_environment(void **state)
     assert_null(context);
 }
 
-/* R077, R078, R103: small limits and no extensions, run for real. */
-static void case_R078_emulated_limits_run(void **state)
+/* Runs with small limits and without extensions. */
+static void results_are_right_under_emulated_limits(void **state)
 {
     (void)state;
     static const char *const limits[] = {"max_work_group=1", "max_work_group=17", "max_work_group=64,local_mem=16K",
@@ -225,8 +225,8 @@ static void case_R078_emulated_limits_run(void **state)
     }
 }
 
-/* R074: each engine can be passed over from the environment, and the result stays right. */
-static void case_R074_engines_from_the_environment(void **state)
+/* The environment can exclude each engine, and the result stays right. */
+static void each_engine_can_be_avoided_from_the_environment(void **state)
 {
     (void)state;
     struct bench own;
@@ -297,7 +297,7 @@ static char *run_clinfo(void)
     return text;
 }
 
-static void clinfo_agrees(void **state)
+static void clinfo_reports_the_same_facts(void **state)
 {
     (void)state;
     static char printed[16384];
@@ -405,7 +405,7 @@ static int child_with_devices(void)
     return clattn_devices(visit, &visited, &error) == CLATTN_SUCCESS && visited.count == 1 ? 0 : 5;
 }
 
-/* R096: everything is left behind. */
+/* Exits without destroying anything. */
 static int child_that_leaves_its_objects(void)
 {
     clattn_context *context = NULL;
@@ -438,7 +438,7 @@ static int run_child(const char *mode, const char *vendors)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
 }
 
-static void case_R060_no_platform(void **state)
+static void no_platform_is_an_error_that_says_so(void **state)
 {
     (void)state;
     char *empty = folder_create();
@@ -448,8 +448,8 @@ static void case_R060_no_platform(void **state)
     folder_remove(empty);
 }
 
-/* A vendor file that leads nowhere beside the good ones. */
-static void case_R062_a_broken_vendor_file(void **state)
+/* A vendor file that names no library, next to the good ones. */
+static void a_broken_vendor_file_does_no_harm(void **state)
 {
     (void)state;
     struct names names;
@@ -474,7 +474,7 @@ static void case_R062_a_broken_vendor_file(void **state)
     names_free(&names);
 }
 
-static void case_R096_nothing_happens_at_exit(void **state)
+static void exit_without_clean_up_does_no_harm(void **state)
 {
     (void)state;
     assert_int_equal(run_child("leave-objects", NULL), 0);
@@ -484,18 +484,18 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(every_device_is_visited, start),
-        cmocka_unit_test_setup(case_R062_selection_from_the_api, start),
-        cmocka_unit_test_setup(a_number_alone_is_told_how_to_be_a_selector, start),
+        cmocka_unit_test_setup(a_device_is_selected_by_the_api, start),
+        cmocka_unit_test_setup(a_number_alone_is_refused_with_a_hint, start),
         cmocka_unit_test_setup(parts_of_a_device_are_served, start),
-        cmocka_unit_test_setup(case_R108_selection_from_the_environment, start),
-        cmocka_unit_test_setup(facts_are_the_devices_own, start),
-        cmocka_unit_test_setup(overrides_from_api_and_environment, start),
-        cmocka_unit_test_setup(case_R078_emulated_limits_run, start),
-        cmocka_unit_test_setup(case_R074_engines_from_the_environment, start),
-        cmocka_unit_test_setup(clinfo_agrees, start),
-        cmocka_unit_test_setup(case_R060_no_platform, start),
-        cmocka_unit_test_setup(case_R062_a_broken_vendor_file, start),
-        cmocka_unit_test_setup(case_R096_nothing_happens_at_exit, start),
+        cmocka_unit_test_setup(a_device_is_selected_by_the_environment, start),
+        cmocka_unit_test_setup(facts_equal_what_the_device_reports, start),
+        cmocka_unit_test_setup(facts_are_overridden_by_api_and_environment, start),
+        cmocka_unit_test_setup(results_are_right_under_emulated_limits, start),
+        cmocka_unit_test_setup(each_engine_can_be_avoided_from_the_environment, start),
+        cmocka_unit_test_setup(clinfo_reports_the_same_facts, start),
+        cmocka_unit_test_setup(no_platform_is_an_error_that_says_so, start),
+        cmocka_unit_test_setup(a_broken_vendor_file_does_no_harm, start),
+        cmocka_unit_test_setup(exit_without_clean_up_does_no_harm, start),
     };
     own_path = argv[0];
     if (argc > 1) {

@@ -119,7 +119,7 @@ static void a_workspace_a_byte_short_is_refused(void **state)
 }
 
 /* What no kernel needs may be anything, on a device without shared virtual memory too. */
-static void buffers_of_nothing_are_not_looked_at(void **state)
+static void buffers_that_no_kernel_needs_are_ignored(void **state)
 {
     (void)state;
     static float somewhere[4];
@@ -143,7 +143,7 @@ static void buffers_of_nothing_are_not_looked_at(void **state)
     bench_context_close(&other);
 }
 
-static void outputs_in_the_place_of_others_are_refused(void **state)
+static void overlapping_outputs_are_refused(void **state)
 {
     (void)state;
     const clattn_problem problem = problem_of("b2 hq4 hkv4 q8 k8 d8 lse");
@@ -175,7 +175,7 @@ static void outputs_in_the_place_of_others_are_refused(void **state)
 }
 
 /* A number of milliseconds past any int. */
-static void slices_may_be_as_long_as_they_like(void **state)
+static void slices_may_have_any_length(void **state)
 {
     (void)state;
     const clattn_problem problem = problem_of("q5 k7 d8");
@@ -195,9 +195,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(packed_batches_without_a_row_are_served, start),
         cmocka_unit_test_setup(a_workspace_a_byte_short_is_refused, start),
-        cmocka_unit_test_setup(buffers_of_nothing_are_not_looked_at, start),
-        cmocka_unit_test_setup(outputs_in_the_place_of_others_are_refused, start),
-        cmocka_unit_test_setup(slices_may_be_as_long_as_they_like, start),
+        cmocka_unit_test_setup(buffers_that_no_kernel_needs_are_ignored, start),
+        cmocka_unit_test_setup(overlapping_outputs_are_refused, start),
+        cmocka_unit_test_setup(slices_may_have_any_length, start),
     };
     return cmocka_run_group_tests(tests, bench_open, bench_close);
 }

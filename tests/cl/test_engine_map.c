@@ -378,7 +378,7 @@ static const char *const shapes[] = {
     "q1 d64 dv128 q=bf16 kv=bf16 o=fp32",
 };
 
-static void tiles_for_this_device(void **state)
+static void all_tiles_of_this_device_are_right(void **state)
 {
     (void)state;
     struct facts here;
@@ -388,7 +388,7 @@ static void tiles_for_this_device(void **state)
     }
 }
 
-static void tiles_for_other_devices(void **state)
+static void all_tiles_of_other_devices_are_right(void **state)
 {
     (void)state;
     static const char *const devices[] = {"amd-rdna2-gfx1030.facts", "arm-mali-g71.facts", "apple-cpu-single.facts"};
@@ -402,7 +402,7 @@ static void tiles_for_other_devices(void **state)
 }
 
 /* Large heads go through local memory in pieces. */
-static void large_heads(void **state)
+static void large_heads_in_pieces_are_right(void **state)
 {
     (void)state;
     struct facts here, facts;
@@ -414,9 +414,9 @@ static void large_heads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tiles_for_this_device),
-        cmocka_unit_test(tiles_for_other_devices),
-        cmocka_unit_test(large_heads),
+        cmocka_unit_test(all_tiles_of_this_device_are_right),
+        cmocka_unit_test(all_tiles_of_other_devices_are_right),
+        cmocka_unit_test(large_heads_in_pieces_are_right),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);
 }

@@ -94,7 +94,7 @@ static void a_build_that_fails_by_a_variable_names_it(void **state)
 }
 
 /* The variable goes first, unless the application has it ignored. */
-static void the_engine_of_the_environment(void **state)
+static void the_environment_chooses_the_engine(void **state)
 {
     (void)state;
     clattn_context *context = NULL;
@@ -171,7 +171,7 @@ int main(void)
         cmocka_unit_test_setup(a_process_that_must_not_change_stays_as_it_is, start),
         cmocka_unit_test_setup(an_error_that_comes_of_a_variable_names_it, start),
         cmocka_unit_test_setup(a_build_that_fails_by_a_variable_names_it, start),
-        cmocka_unit_test_setup(the_engine_of_the_environment, start),
+        cmocka_unit_test_setup(the_environment_chooses_the_engine, start),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

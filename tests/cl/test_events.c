@@ -32,7 +32,7 @@ static void end(struct fixture *f)
     clattn_plan_destroy(f->plan);
 }
 
-static void case_R092_wait_lists(void **state)
+static void a_call_waits_for_its_whole_wait_list(void **state)
 {
     (void)state;
     struct fixture f;
@@ -194,7 +194,7 @@ static cl_uint context_references(void)
     return count;
 }
 
-/* R095: many calls, with and without events; what the caller owns is retained no more often afterwards than after the
+/* Many calls, with and without events. What the caller owns is retained no more often afterwards than after the
  * first one (an implementation may hold on to the last command). */
 static cl_ulong time_of(cl_event event, cl_profiling_info what)
 {
@@ -273,7 +273,7 @@ static void the_one_call_form_waits_and_has_an_event(void **state)
     end(&f);
 }
 
-static void case_R095_nothing_piles_up(void **state)
+static void many_calls_retain_nothing(void **state)
 {
     (void)state;
     static const char *const engines[] = {"reference", "unfused"};
@@ -386,13 +386,13 @@ static void an_event_function_may_call_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(case_R092_wait_lists),
+        cmocka_unit_test(a_call_waits_for_its_whole_wait_list),
         cmocka_unit_test(stages_wait_and_the_event_is_the_last),
         cmocka_unit_test(chains_on_an_out_of_order_queue),
         cmocka_unit_test(profiling_changes_nothing),
         cmocka_unit_test(first_and_last_event_cover_the_whole_call),
         cmocka_unit_test(the_one_call_form_waits_and_has_an_event),
-        cmocka_unit_test(case_R095_nothing_piles_up),
+        cmocka_unit_test(many_calls_retain_nothing),
         cmocka_unit_test(work_outlives_its_plan),
         cmocka_unit_test(an_event_function_may_call_back),
     };

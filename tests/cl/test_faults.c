@@ -111,7 +111,7 @@ static void count_of_step(const char *what, long calls, long at_least)
 
 static const cl_int codes[] = {CL_OUT_OF_RESOURCES, CL_OUT_OF_HOST_MEMORY};
 
-static void while_a_context_is_created(void **state)
+static void a_fault_while_a_context_is_created_is_handled(void **state)
 {
     (void)state;
     for (size_t i = 0; i < COUNT_OF(codes); i++) {
@@ -120,7 +120,7 @@ static void while_a_context_is_created(void **state)
     }
 }
 
-static void while_a_plan_is_created(void **state)
+static void a_fault_while_a_plan_is_created_is_handled(void **state)
 {
     (void)state;
     for (size_t i = 0; i < COUNT_OF(codes); i++) {
@@ -129,7 +129,7 @@ static void while_a_plan_is_created(void **state)
     }
 }
 
-static void while_a_call_is_enqueued(void **state)
+static void a_fault_while_a_call_is_enqueued_is_handled(void **state)
 {
     (void)state;
     for (size_t i = 0; i < COUNT_OF(codes); i++) {
@@ -137,7 +137,7 @@ static void while_a_call_is_enqueued(void **state)
     }
 }
 
-static void while_results_are_merged(void **state)
+static void a_fault_while_results_are_merged_is_handled(void **state)
 {
     (void)state;
     for (size_t i = 0; i < COUNT_OF(codes); i++) {
@@ -147,7 +147,7 @@ static void while_results_are_merged(void **state)
     }
 }
 
-static void while_all_is_destroyed(void **state)
+static void a_fault_while_objects_are_destroyed_does_no_harm(void **state)
 {
     (void)state;
     long n = 1;
@@ -194,7 +194,7 @@ static void builds_are_counted_below_the_library(void **state)
     session_close(&s);
 }
 
-static void case_R084_another_driver_version_builds_again(void **state)
+static void another_driver_version_builds_again(void **state)
 {
     (void)state;
     struct session s = {0};
@@ -247,7 +247,7 @@ static void need_lost(struct session *s, cl_int code, bool flush_fails)
     session_close(s);
 }
 
-static void case_R081_a_lost_device_stays_lost(void **state)
+static void a_lost_device_stays_lost(void **state)
 {
     (void)state;
     struct session s = {0};
@@ -269,13 +269,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(builds_are_counted_below_the_library),
-        cmocka_unit_test(while_a_context_is_created),
-        cmocka_unit_test(while_a_plan_is_created),
-        cmocka_unit_test(while_a_call_is_enqueued),
-        cmocka_unit_test(while_results_are_merged),
-        cmocka_unit_test(while_all_is_destroyed),
-        cmocka_unit_test(case_R084_another_driver_version_builds_again),
-        cmocka_unit_test(case_R081_a_lost_device_stays_lost),
+        cmocka_unit_test(a_fault_while_a_context_is_created_is_handled),
+        cmocka_unit_test(a_fault_while_a_plan_is_created_is_handled),
+        cmocka_unit_test(a_fault_while_a_call_is_enqueued_is_handled),
+        cmocka_unit_test(a_fault_while_results_are_merged_is_handled),
+        cmocka_unit_test(a_fault_while_objects_are_destroyed_does_no_harm),
+        cmocka_unit_test(another_driver_version_builds_again),
+        cmocka_unit_test(a_lost_device_stays_lost),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);
 }

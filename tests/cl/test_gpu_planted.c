@@ -114,13 +114,13 @@ static const struct plant plants[] = {
        "#define VALUES_AT(item) ((uint)((item) % 4 * V_STRIDE"}}},
 };
 
-static void unaltered_copies_pass(void **state)
+static void unaltered_gpu_kernels_pass(void **state)
 {
     (void)state;
     plants_pass_unaltered(plants, COUNT_OF(plants), 0);
 }
 
-static void every_planted_bug_is_noticed(void **state)
+static void every_bug_planted_in_gpu_kernels_is_noticed(void **state)
 {
     (void)state;
     plants_are_noticed(plants, COUNT_OF(plants));
@@ -129,8 +129,8 @@ static void every_planted_bug_is_noticed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(unaltered_copies_pass),
-        cmocka_unit_test(every_planted_bug_is_noticed),
+        cmocka_unit_test(unaltered_gpu_kernels_pass),
+        cmocka_unit_test(every_bug_planted_in_gpu_kernels_is_noticed),
     };
     return cmocka_run_group_tests(tests, bench_open, bench_close);
 }

@@ -8,7 +8,7 @@
 
 static clattn_error error;
 
-static void nothing_given(void **state)
+static void null_arguments_are_refused(void **state)
 {
     (void)state;
     size_t needed = 1;
@@ -44,7 +44,7 @@ static void nothing_given(void **state)
 }
 
 /* Every number of a problem at its extremes: an answer, whatever it is, and never a launch. */
-static void extreme_problems(void **state)
+static void extreme_problems_are_refused_or_served(void **state)
 {
     (void)state;
     static const int64_t extremes[] = {INT64_MIN,        INT64_MIN + 1,    -2,       (int64_t)1 << 29,
@@ -86,7 +86,7 @@ static void extreme_problems(void **state)
 }
 
 /* All at once: products of sizes that would wrap. */
-static void products_do_not_wrap(void **state)
+static void products_of_sizes_do_not_wrap(void **state)
 {
     (void)state;
     clattn_problem p;
@@ -153,7 +153,7 @@ static void expect(const clattn_call *call, const char *field, const char *text)
 }
 
 /* Memory that was not made for what the kernels do with it. */
-static void wrong_kinds_of_memory(void **state)
+static void wrong_kinds_of_memory_are_refused(void **state)
 {
     (void)state;
     cl_mem readable = make(CL_MEM_READ_ONLY), writable = make(CL_MEM_WRITE_ONLY);
@@ -180,7 +180,7 @@ static void wrong_kinds_of_memory(void **state)
     clReleaseMemObject(writable);
 }
 
-static void wait_lists(void **state)
+static void bad_wait_lists_are_refused(void **state)
 {
     (void)state;
     const cl_event none[2] = {NULL, NULL};
@@ -193,7 +193,7 @@ static void wait_lists(void **state)
 }
 
 /* What waits fails with what it waits for; the queue, the plan and the context are as good as before. */
-static void a_failed_event(void **state)
+static void a_failed_event_does_no_harm(void **state)
 {
     (void)state;
     cl_int code;
@@ -207,7 +207,7 @@ static void a_failed_event(void **state)
     clReleaseEvent(failing);
 }
 
-static void images_are_no_buffers(void **state)
+static void images_are_refused_as_buffers(void **state)
 {
     (void)state;
     static const cl_image_format format = {CL_RGBA, CL_FLOAT};
@@ -230,7 +230,7 @@ static void images_are_no_buffers(void **state)
 }
 
 /* A sub-buffer is as long as it says, whatever lies behind it. */
-static void sub_buffers(void **state)
+static void sub_buffers_end_where_they_say(void **state)
 {
     (void)state;
     cl_mem whole = make(CL_MEM_READ_WRITE);
@@ -253,7 +253,7 @@ static void sub_buffers(void **state)
     clReleaseMemObject(whole);
 }
 
-static void merges(void **state)
+static void bad_merges_are_refused(void **state)
 {
     (void)state;
     clattn_merge m;
@@ -299,7 +299,7 @@ static void merges(void **state)
 }
 
 /* Texts in place of numbers, numbers past any type, and a line without an end. */
-static void shapes(void **state)
+static void bad_shapes_are_refused(void **state)
 {
     (void)state;
     static const char *const texts[] = {"",
@@ -349,7 +349,7 @@ static void shapes(void **state)
 }
 
 /* Texts that do not fit are cut, their size told. */
-static void short_texts(void **state)
+static void short_output_buffers_are_not_overrun(void **state)
 {
     (void)state;
     size_t needed = 0;
@@ -363,7 +363,7 @@ static void short_texts(void **state)
 }
 
 /* Numbers at the ends of their range that are still numbers: fp32 holds neither their quotients nor their products. */
-static void extreme_factors(void **state)
+static void extreme_factors_do_no_harm(void **state)
 {
     (void)state;
     static const char *const words[] = {"softcap=3e38", "softcap=1e-45", "scale=3e38", "scale=-3e38 softcap=5", "scale=1e-45"};
@@ -378,7 +378,7 @@ static void extreme_factors(void **state)
 }
 
 /* The library is as good as before. */
-static void and_still_works(void **state)
+static void the_context_still_works_after_all_that(void **state)
 {
     (void)state;
     clattn_call call = buffers_call(&buffers, plan);
@@ -391,19 +391,19 @@ static void and_still_works(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(nothing_given),
-        TEST(extreme_problems),
-        TEST(products_do_not_wrap),
-        TEST(wrong_kinds_of_memory),
-        TEST(sub_buffers),
-        TEST(images_are_no_buffers),
-        TEST(merges),
-        TEST(wait_lists),
-        TEST(a_failed_event),
-        TEST(shapes),
-        TEST(short_texts),
-        TEST(extreme_factors),
-        TEST(and_still_works),
+        TEST(null_arguments_are_refused),
+        TEST(extreme_problems_are_refused_or_served),
+        TEST(products_of_sizes_do_not_wrap),
+        TEST(wrong_kinds_of_memory_are_refused),
+        TEST(sub_buffers_end_where_they_say),
+        TEST(images_are_refused_as_buffers),
+        TEST(bad_merges_are_refused),
+        TEST(bad_wait_lists_are_refused),
+        TEST(a_failed_event_does_no_harm),
+        TEST(bad_shapes_are_refused),
+        TEST(short_output_buffers_are_not_overrun),
+        TEST(extreme_factors_do_no_harm),
+        TEST(the_context_still_works_after_all_that),
     };
     return cmocka_run_group_tests(tests, bench_open, bench_close);
 }

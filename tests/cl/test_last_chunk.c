@@ -11,7 +11,7 @@ static const char *const shapes[] = {
     "b3 hq4 hkv2 q2 k400 d32 lse packed chunk=256",
 };
 
-static void chunks_are_added_up(void **state)
+static void the_last_group_merges_all_chunks(void **state)
 {
     (void)state;
     struct bench own;
@@ -33,7 +33,7 @@ static void chunks_are_added_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(chunks_are_added_up),
+        cmocka_unit_test(the_last_group_merges_all_chunks),
     };
     return cmocka_run_group_tests(tests, bench_open, bench_close);
 }

@@ -50,7 +50,7 @@ static bool visit(void *user, const struct matrix_group *group, const char *text
     return run->failed < MAX_SHOWN;
 }
 
-static void every_group_on_every_engine(void **state)
+static void every_group_is_right_on_every_engine(void **state)
 {
     (void)state;
     size_t failed = 0;
@@ -76,7 +76,7 @@ static void every_group_on_every_engine(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_group_on_every_engine),
+        cmocka_unit_test(every_group_is_right_on_every_engine),
     };
     return cmocka_run_group_tests(tests, bench_open, bench_close);
 }

@@ -101,7 +101,7 @@ static long all_failures(size_t step, bool warm, bool own_cl)
     return n - 2;
 }
 
-static void every_allocation(void **state)
+static void every_failed_allocation_is_handled(void **state)
 {
     (void)state;
     static const struct {
@@ -141,6 +141,6 @@ static int close_all(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_allocation)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_failed_allocation_is_handled)};
     return cmocka_run_group_tests(tests, open_all, close_all);
 }

@@ -3,7 +3,7 @@
  * 32 at once, and must come out of it where a block is masked, hidden, on a diagonal or the last. */
 #include "attend.h"
 
-static void open_blocks_in_runs_of_any_length(void **state)
+static void runs_of_visible_blocks_may_have_any_length(void **state)
 {
     (void)state;
     static const char *const masks[] = {
@@ -25,6 +25,6 @@ static void open_blocks_in_runs_of_any_length(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(open_blocks_in_runs_of_any_length)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(runs_of_visible_blocks_may_have_any_length)};
     return cmocka_run_group_tests(tests, bench_open, bench_close);
 }

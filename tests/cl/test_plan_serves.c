@@ -209,7 +209,7 @@ static clattn_problem basic(void)
     return p;
 }
 
-static void what_a_call_carries_is_served(void **state)
+static void a_plan_serves_what_a_call_carries(void **state)
 {
     (void)state;
     clattn_plan *plan = NULL;
@@ -243,7 +243,7 @@ static void what_a_call_carries_is_served(void **state)
             fail_msg("a plan says that it serves a problem with " #change);                                                    \
     } while (0)
 
-static void what_a_plan_fixes_is_not(void **state)
+static void a_plan_does_not_serve_other_fixed_options(void **state)
 {
     (void)state;
     clattn_plan *plan = NULL;
@@ -285,7 +285,7 @@ static void what_a_plan_fixes_is_not(void **state)
     clattn_plan_destroy(plan);
 }
 
-static void a_stride_along_one_element_says_nothing(void **state)
+static void a_stride_along_one_element_does_not_matter(void **state)
 {
     (void)state;
     clattn_plan *plan = NULL;
@@ -299,7 +299,7 @@ static void a_stride_along_one_element_says_nothing(void **state)
     clattn_plan_destroy(plan);
 }
 
-static void what_is_shared_stays_shared(void **state)
+static void shared_heads_and_batches_stay_shared(void **state)
 {
     (void)state;
     const struct grown g = {2, 4, 2, 5, 64, true, false};
@@ -328,10 +328,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_cache_without_gaps_grows_over_one_plan),
         cmocka_unit_test(one_plan_follows_a_growing_cache),
-        cmocka_unit_test(what_a_call_carries_is_served),
-        cmocka_unit_test(what_a_plan_fixes_is_not),
-        cmocka_unit_test(a_stride_along_one_element_says_nothing),
-        cmocka_unit_test(what_is_shared_stays_shared),
+        cmocka_unit_test(a_plan_serves_what_a_call_carries),
+        cmocka_unit_test(a_plan_does_not_serve_other_fixed_options),
+        cmocka_unit_test(a_stride_along_one_element_does_not_matter),
+        cmocka_unit_test(shared_heads_and_batches_stay_shared),
     };
     clattn_error_init(&error);
     return cmocka_run_group_tests(tests, bench_open, bench_close);

@@ -287,7 +287,7 @@ static void unaltered_copies_pass(void **state)
 }
 
 /* The variable is heeded: a text that cannot compile makes the build fail, naming file and line. */
-static void the_copy_is_what_is_built(void **state)
+static void builds_read_the_copied_sources(void **state)
 {
     (void)state;
     const struct plant plant = {.name = "syntax error", .engine = "reference", .shape = RISING};
@@ -308,7 +308,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(unaltered_copies_pass),
-        cmocka_unit_test(the_copy_is_what_is_built),
+        cmocka_unit_test(builds_read_the_copied_sources),
         cmocka_unit_test(every_planted_bug_is_noticed),
     };
     return cmocka_run_group_tests(tests, bench_open, bench_close);

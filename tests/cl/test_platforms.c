@@ -34,7 +34,7 @@ static void three_platforms_are_there(void **state)
     assert_int_equal(count, 3);
 }
 
-static void case_R061_platforms_without_devices(void **state)
+static void platforms_without_devices_are_skipped(void **state)
 {
     (void)state;
     struct visited visited = {0};
@@ -93,7 +93,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(three_platforms_are_there),
-        cmocka_unit_test(case_R061_platforms_without_devices),
+        cmocka_unit_test(platforms_without_devices_are_skipped),
         cmocka_unit_test(a_device_that_answers_little_has_facts),
     };
     return argc > 1 ? cmocka_run_group_tests(tests, NULL, NULL) : start_again(argv[0]);

@@ -391,26 +391,26 @@ static void check_all(const char *engine)
                 check(&setups[i], (clattn_scores_kind)kind, engine);
 }
 
-static void unfused_gives_everything(void **state)
+static void unfused_gives_scores_at_every_stage(void **state)
 {
     (void)state;
     check_all("unfused");
 }
 
-static void beside_the_chosen_engine(void **state)
+static void scores_come_with_the_output_of_the_chosen_engine(void **state)
 {
     (void)state;
     check_all(NULL);
 }
 
-static void beside_a_named_engine(void **state)
+static void scores_come_with_the_output_of_a_named_engine(void **state)
 {
     (void)state;
     check_all("reference");
 }
 
 /* One query 1 and keys 1 and 2, softcap 1, bias 0 and -1: the numbers of docs/semantics.md. */
-static void a_worked_example(void **state)
+static void a_worked_example_has_its_scores(void **state)
 {
     (void)state;
     static const struct setup setup = {.shape = "q1 k2 d1 scale=1 softcap=1 bias=qk lse"};
@@ -438,7 +438,7 @@ static void a_worked_example(void **state)
 }
 
 /* Scores beside a fused result cost memory for their own heads alone, and none before softmax. */
-static void memory_of_the_range_alone(void **state)
+static void scores_take_memory_for_their_heads_only(void **state)
 {
     (void)state;
     static const struct setup setup = {.shape = "b2 hq8 q40 k50 d8 score-heads=2,3"};
@@ -499,9 +499,12 @@ static int close_queue(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(unfused_gives_everything),  cmocka_unit_test(beside_the_chosen_engine),
-        cmocka_unit_test(beside_a_named_engine),     cmocka_unit_test(a_worked_example),
-        cmocka_unit_test(memory_of_the_range_alone), cmocka_unit_test(avoided_scores_are_unsupported),
+        cmocka_unit_test(unfused_gives_scores_at_every_stage),
+        cmocka_unit_test(scores_come_with_the_output_of_the_chosen_engine),
+        cmocka_unit_test(scores_come_with_the_output_of_a_named_engine),
+        cmocka_unit_test(a_worked_example_has_its_scores),
+        cmocka_unit_test(scores_take_memory_for_their_heads_only),
+        cmocka_unit_test(avoided_scores_are_unsupported),
     };
     return cmocka_run_group_tests_name("cl/scores", tests, open_queue, close_queue);
 }

@@ -42,7 +42,7 @@ static clattn_plan *begin(const char *shape, struct buffers *buffers)
     return plan_of(bench.context, shape, "unfused");
 }
 
-static void an_in_order_queue_keeps_it(void **state)
+static void an_in_order_queue_keeps_its_workspace(void **state)
 {
     (void)state;
     struct buffers buffers;
@@ -69,7 +69,7 @@ static void an_in_order_queue_keeps_it(void **state)
 }
 
 /* Two calls on such a queue may run at once. */
-static void an_out_of_order_queue_does_not(void **state)
+static void an_out_of_order_queue_keeps_no_workspace(void **state)
 {
     (void)state;
     struct buffers buffers;
@@ -93,7 +93,7 @@ static void an_out_of_order_queue_does_not(void **state)
     buffers_destroy(&buffers);
 }
 
-static void a_large_one_goes_with_its_call(void **state)
+static void a_large_workspace_is_freed_with_its_call(void **state)
 {
     (void)state;
     struct buffers buffers;
@@ -107,7 +107,7 @@ static void a_large_one_goes_with_its_call(void **state)
 }
 
 /* The self-check calls on a queue of its own, which is gone with it. */
-static void a_self_check_leaves_nothing(void **state)
+static void a_self_check_leaves_no_workspace(void **state)
 {
     (void)state;
     struct bench own;
@@ -130,10 +130,10 @@ static void a_self_check_leaves_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_in_order_queue_keeps_it),
-        cmocka_unit_test(an_out_of_order_queue_does_not),
-        cmocka_unit_test(a_large_one_goes_with_its_call),
-        cmocka_unit_test(a_self_check_leaves_nothing),
+        cmocka_unit_test(an_in_order_queue_keeps_its_workspace),
+        cmocka_unit_test(an_out_of_order_queue_keeps_no_workspace),
+        cmocka_unit_test(a_large_workspace_is_freed_with_its_call),
+        cmocka_unit_test(a_self_check_leaves_no_workspace),
     };
     return cmocka_run_group_tests(tests, open_all, bench_close);
 }

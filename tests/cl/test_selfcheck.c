@@ -58,7 +58,7 @@ static void check_serves(const char *shape, const char *engine)
     bench_context_close(&own);
 }
 
-static void right_engine_serves(void **state)
+static void an_engine_that_passes_serves(void **state)
 {
     (void)state;
     check_serves(SHAPE, "simt");
@@ -67,7 +67,7 @@ static void right_engine_serves(void **state)
     check_serves(SHAPE " alibi", "simt");
 }
 
-static void verdict_is_kept(void **state)
+static void the_verdict_is_kept(void **state)
 {
     (void)state;
     struct bench own;
@@ -92,14 +92,14 @@ static void is_caught(const char *shape, const char *file, const char *from, con
     unsetenv("CLATTN_SOURCE_DIR");
 }
 
-static void wrong_engine_is_caught(void **state)
+static void a_wrong_engine_is_caught(void **state)
 {
     (void)state;
     is_caught(SHAPE, "cl/engines/simt/simt_few.cl", "ENGINE_S_COL(e, c)) * factor", "ENGINE_S_COL(e, c)) * 1.0f");
     is_caught(SHAPE " alibi", "cl/score.cl", "s - o->slope", "s + o->slope");
 }
 
-static void can_be_switched_off(void **state)
+static void the_self_check_can_be_switched_off(void **state)
 {
     (void)state;
     setenv("CLATTN_SELFCHECK", "off", 1);
@@ -110,10 +110,10 @@ static void can_be_switched_off(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(right_engine_serves),
-        cmocka_unit_test(verdict_is_kept),
-        cmocka_unit_test(wrong_engine_is_caught),
-        cmocka_unit_test(can_be_switched_off),
+        cmocka_unit_test(an_engine_that_passes_serves),
+        cmocka_unit_test(the_verdict_is_kept),
+        cmocka_unit_test(a_wrong_engine_is_caught),
+        cmocka_unit_test(the_self_check_can_be_switched_off),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);
 }

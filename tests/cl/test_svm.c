@@ -156,7 +156,7 @@ static void slots_at(clattn_buffer slots[SLOTS], void *pointer)
     }
 }
 
-static void what_is_wrong_with_a_pointer_is_told(void **state)
+static void wrong_pointers_are_named(void **state)
 {
     (void)state;
     static float memory[4];
@@ -181,7 +181,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pointers_give_the_bits_of_buffers),
-        cmocka_unit_test(what_is_wrong_with_a_pointer_is_told),
+        cmocka_unit_test(wrong_pointers_are_named),
     };
     return cmocka_run_group_tests(tests, open_all, bench_close);
 }

@@ -84,7 +84,7 @@ static void *call_with_own_numbers(void *argument)
     return NULL;
 }
 
-static void case_R093_many_threads_one_plan(void **state)
+static void many_threads_may_share_a_plan(void **state)
 {
     (void)state;
     FOR_EACH_ENGINE(engine)
@@ -111,7 +111,7 @@ static void case_R093_many_threads_one_plan(void **state)
 }
 
 /* All on one queue: the calls interleave, their numbers do not mix. */
-static void many_threads_one_queue(void **state)
+static void many_threads_may_share_a_queue(void **state)
 {
     (void)state;
     struct worker workers[THREADS];
@@ -144,8 +144,8 @@ static void *make_a_plan(void *argument)
     return NULL;
 }
 
-/* R093: the first use, raced by all threads, builds once. */
-static void case_R093_a_raced_first_build(void **state)
+/* All threads race for the first use: the program is built once. */
+static void a_raced_first_use_builds_once(void **state)
 {
     (void)state;
     struct bench own;
@@ -178,7 +178,7 @@ static void *open_a_context(void *argument)
 }
 
 /* Distinct objects need no care at all. */
-static void contexts_of_their_own(void **state)
+static void each_thread_may_have_its_own_context(void **state)
 {
     (void)state;
     struct worker workers[4];
@@ -189,10 +189,10 @@ static void contexts_of_their_own(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(case_R093_many_threads_one_plan),
-        cmocka_unit_test(many_threads_one_queue),
-        cmocka_unit_test(case_R093_a_raced_first_build),
-        cmocka_unit_test(contexts_of_their_own),
+        cmocka_unit_test(many_threads_may_share_a_plan),
+        cmocka_unit_test(many_threads_may_share_a_queue),
+        cmocka_unit_test(a_raced_first_use_builds_once),
+        cmocka_unit_test(each_thread_may_have_its_own_context),
     };
     return cmocka_run_group_tests(tests, bench_open, bench_close);
 }

@@ -88,7 +88,7 @@ static void a_small_call_has_the_bits_of_its_own_plan(void **state)
     clReleaseMemObject(o);
 }
 
-static void one_kernel_where_calls_are_at_the_bounds(void **state)
+static void calls_at_the_bounds_need_one_kernel(void **state)
 {
     (void)state;
     char text[16384];
@@ -239,7 +239,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_small_call_has_the_bits_of_its_own_plan),
-        cmocka_unit_test(one_kernel_where_calls_are_at_the_bounds),
+        cmocka_unit_test(calls_at_the_bounds_need_one_kernel),
         cmocka_unit_test(the_description_lists_variants),
         cmocka_unit_test(a_chat_builds_nothing_after_a_warm_up),
         cmocka_unit_test(any_problem_can_be_warmed_up),

@@ -5,7 +5,7 @@
 #include "arrays.h"
 #include "half.h"
 
-static void reads_type_words(void **state)
+static void type_words_are_read(void **state)
 {
     static const char *const wrong[] = {"",       "fp64",          "FP16",         "q=",    "q=fp16,", ",q=fp16",
                                         "x=fp16", "q=fp16 o=fp16", "kv=fp16,fp32", "=fp16", "qk=fp16", "q=fp16,,o=fp32"};
@@ -24,7 +24,7 @@ static void reads_type_words(void **state)
     }
 }
 
-static void finds_axes(void **state)
+static void axes_are_found(void **state)
 {
     const struct {
         int rank;
@@ -51,7 +51,7 @@ static void finds_axes(void **state)
     }
 }
 
-static void keeps_numbers(void **state)
+static void numbers_are_kept(void **state)
 {
     double in[3] = {1.5, -0.25, 3.0}; /* exact in every type */
     const enum npy_type types[] = {NPY_F4, NPY_F2, NPY_U2, NPY_V2};
@@ -75,7 +75,7 @@ static void keeps_numbers(void **state)
     }
 }
 
-static void reads_whole_numbers(void **state)
+static void whole_numbers_are_read(void **state)
 {
     int64_t i8[2] = {-3, 58};
     int32_t i4[2] = {-3, 58};
@@ -87,7 +87,7 @@ static void reads_whole_numbers(void **state)
     assert_true(array_get(&(struct npy){.type = NPY_B1, .count = 2, .data = u1}, 0) == 0);
 }
 
-static void picks_the_storage_type_of_a_file(void **state)
+static void the_storage_type_of_a_file_is_chosen(void **state)
 {
     (void)state;
     assert_int_equal(storage_type_of(&(struct npy){.type = NPY_F2}), CLATTN_FP16);
@@ -99,11 +99,11 @@ static void picks_the_storage_type_of_a_file(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_type_words),
-        cmocka_unit_test(finds_axes),
-        cmocka_unit_test(keeps_numbers),
-        cmocka_unit_test(reads_whole_numbers),
-        cmocka_unit_test(picks_the_storage_type_of_a_file),
+        cmocka_unit_test(type_words_are_read),
+        cmocka_unit_test(axes_are_found),
+        cmocka_unit_test(numbers_are_kept),
+        cmocka_unit_test(whole_numbers_are_read),
+        cmocka_unit_test(the_storage_type_of_a_file_is_chosen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

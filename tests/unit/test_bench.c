@@ -57,7 +57,7 @@ static void pairs_follow_the_definition(void **state)
     }
 }
 
-static void operations_and_bytes(void **state)
+static void operations_and_bytes_are_counted(void **state)
 {
     const struct trial plain = trial_of("b2 hq4 hkv2 q3 k5 d8 dv16 lse"),
                        mixed = trial_of("hq4 hkv2 q3 k5 d8 q=fp32 kv=fp16 o=bf16");
@@ -71,7 +71,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pairs_follow_the_definition),
-        cmocka_unit_test(operations_and_bytes),
+        cmocka_unit_test(operations_and_bytes_are_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

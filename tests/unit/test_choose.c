@@ -222,8 +222,8 @@ static void causal_ranks_tall_tiles_first(void **state)
     }
 }
 
-/* R078 and R077: small local memory, small and odd work-groups. */
-static void case_R078_small_devices(void **state)
+/* Small local memory, small and odd work-groups. */
+static void small_devices_get_tiles_that_fit(void **state)
 {
     (void)state;
     static const char *const overrides[] = {
@@ -278,7 +278,7 @@ static void absurd_numbers_of_compute_units_do_not_wrap(void **state)
     }
 }
 
-static void the_general_rule_refuses(void **state)
+static void the_general_rule_refuses_what_does_not_fit(void **state)
 {
     (void)state;
     struct facts facts;
@@ -304,7 +304,7 @@ static void the_general_rule_refuses(void **state)
     assert_false(cla_config_fits(&facts, &config, why, sizeof why));
 }
 
-static void what_the_caller_forces_and_avoids(void **state)
+static void the_caller_may_force_and_avoid_engines(void **state)
 {
     (void)state;
     struct facts facts;
@@ -334,7 +334,7 @@ static void what_the_caller_forces_and_avoids(void **state)
 }
 
 /* Mesa's compiler knows the builtin too, and ends the process over it. */
-static void nobody_serves_with_every_reason(void **state)
+static void no_engine_serves_and_every_reason_is_given(void **state)
 {
     (void)state;
     struct facts facts;
@@ -425,7 +425,7 @@ static const struct config *split_choice(const struct facts *facts, const char *
 
 /* The group that ends the last chunk adds them up where NVIDIA's memory model says what groups see of each other, and where
  * there are few of them and of rows. A launch and its place in the workspace follow from that; chunks do not depend on it. */
-static void chunks_are_added_up_inside_where_it_pays(void **state)
+static void chunks_are_merged_in_the_last_group_where_it_pays(void **state)
 {
     (void)state;
     static const struct {
@@ -467,7 +467,7 @@ static void chunks_are_added_up_inside_where_it_pays(void **state)
 }
 
 /* On CPUs for a single one of bytes side by side, elsewhere where four share them. */
-static void masks_are_looked_through_where_it_pays(void **state)
+static void masks_are_classified_where_it_pays(void **state)
 {
     (void)state;
     static const struct {
@@ -510,15 +510,15 @@ int main(void)
         cmocka_unit_test(intel_gpus_get_tiles_of_few_sums),
         cmocka_unit_test(large_registers_are_asked_of_intels_compiler),
         cmocka_unit_test(causal_ranks_tall_tiles_first),
-        cmocka_unit_test(case_R078_small_devices),
-        cmocka_unit_test(the_general_rule_refuses),
+        cmocka_unit_test(small_devices_get_tiles_that_fit),
+        cmocka_unit_test(the_general_rule_refuses_what_does_not_fit),
         cmocka_unit_test(absurd_numbers_of_compute_units_do_not_wrap),
-        cmocka_unit_test(what_the_caller_forces_and_avoids),
-        cmocka_unit_test(nobody_serves_with_every_reason),
+        cmocka_unit_test(the_caller_may_force_and_avoid_engines),
+        cmocka_unit_test(no_engine_serves_and_every_reason_is_given),
         cmocka_unit_test(scores_come_from_the_unfused_engine),
         cmocka_unit_test(choosing_is_a_pure_function),
-        cmocka_unit_test(chunks_are_added_up_inside_where_it_pays),
-        cmocka_unit_test(masks_are_looked_through_where_it_pays),
+        cmocka_unit_test(chunks_are_merged_in_the_last_group_where_it_pays),
+        cmocka_unit_test(masks_are_classified_where_it_pays),
     };
     return cmocka_run_group_tests(tests, list_devices, free_devices);
 }

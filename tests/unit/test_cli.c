@@ -26,7 +26,7 @@ static bool parse(struct values *values, int *code, int argc, char **argv)
 
 #define PARSE(...) parse(&values, &code, (int)COUNT_OF(((char *[]){"test", __VA_ARGS__})), (char *[]){"test", __VA_ARGS__})
 
-static void reads_both_forms(void **state)
+static void options_are_read_in_both_forms(void **state)
 {
     struct values values;
     int code;
@@ -44,7 +44,7 @@ static void reads_both_forms(void **state)
     assert_int_equal(values.integer, -7);
 }
 
-static void refuses_the_rest(void **state)
+static void malformed_options_are_refused(void **state)
 {
     struct values values;
     int code;
@@ -65,7 +65,7 @@ static void refuses_the_rest(void **state)
     assert_int_equal(code, CLI_USAGE);
 }
 
-static void bounds_lists(void **state)
+static void lists_are_bounded(void **state)
 {
     struct values values;
     int code;
@@ -80,7 +80,7 @@ static void bounds_lists(void **state)
     assert_int_equal(code, CLI_USAGE);
 }
 
-static void suggests_near_words_only(void **state)
+static void only_similar_words_are_suggested(void **state)
 {
     static const char *const names[] = {"info", "run", "check"};
     (void)state;
@@ -94,10 +94,10 @@ static void suggests_near_words_only(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_both_forms),
-        cmocka_unit_test(refuses_the_rest),
-        cmocka_unit_test(bounds_lists),
-        cmocka_unit_test(suggests_near_words_only),
+        cmocka_unit_test(options_are_read_in_both_forms),
+        cmocka_unit_test(malformed_options_are_refused),
+        cmocka_unit_test(lists_are_bounded),
+        cmocka_unit_test(only_similar_words_are_suggested),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,7 +19,7 @@ static int match(const char *selector)
     return found != NULL ? (int)(found - list) : -1;
 }
 
-static void nothing_said_means_the_first_gpu(void **state)
+static void no_selector_means_the_first_gpu(void **state)
 {
     (void)state;
     assert_int_equal(match(NULL), 1);
@@ -40,7 +40,7 @@ static void without_a_gpu_accelerator_then_cpu(void **state)
     assert_ptr_equal(cla_device_match(odd, 1, "gpu"), &odd[0]);
 }
 
-static void by_type(void **state)
+static void a_device_is_found_by_type(void **state)
 {
     (void)state;
     assert_int_equal(match("gpu"), 1);
@@ -50,7 +50,7 @@ static void by_type(void **state)
     assert_null(cla_device_match(only_gpu, 1, "accelerator"));
 }
 
-static void by_index(void **state)
+static void a_device_is_found_by_index(void **state)
 {
     (void)state;
     assert_int_equal(match("0:0"), 0);
@@ -62,7 +62,7 @@ static void by_index(void **state)
     assert_int_equal(match("99999999999999999999:0"), -1);
 }
 
-static void by_part_of_a_name_in_any_case(void **state)
+static void a_device_is_found_by_part_of_its_name_in_any_case(void **state)
 {
     (void)state;
     assert_int_equal(match("nvidia"), 1);
@@ -74,7 +74,7 @@ static void by_part_of_a_name_in_any_case(void **state)
     assert_int_equal(match("radeon"), -1);
 }
 
-static void by_platform_and_device(void **state)
+static void a_device_is_found_by_platform_and_device(void **state)
 {
     (void)state;
     assert_int_equal(match("nvidia:a100"), 2);
@@ -124,12 +124,12 @@ static void odd_selectors_match_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_said_means_the_first_gpu),
+        cmocka_unit_test(no_selector_means_the_first_gpu),
         cmocka_unit_test(without_a_gpu_accelerator_then_cpu),
-        cmocka_unit_test(by_type),
-        cmocka_unit_test(by_index),
-        cmocka_unit_test(by_part_of_a_name_in_any_case),
-        cmocka_unit_test(by_platform_and_device),
+        cmocka_unit_test(a_device_is_found_by_type),
+        cmocka_unit_test(a_device_is_found_by_index),
+        cmocka_unit_test(a_device_is_found_by_part_of_its_name_in_any_case),
+        cmocka_unit_test(a_device_is_found_by_platform_and_device),
         cmocka_unit_test(types_are_known_in_any_case),
         cmocka_unit_test(a_number_alone_matches_nothing),
         cmocka_unit_test(odd_selectors_match_nothing),

@@ -76,7 +76,7 @@ static void prefetch_only_where_it_is_known_to_work(void **state)
     }
 }
 
-static void the_unfused_workspace(void **state)
+static void the_unfused_workspace_holds_the_scores(void **state)
 {
     (void)state;
     const struct engine *unfused = cla_engine_find("unfused");
@@ -120,7 +120,7 @@ static void launches_tell_what_a_slice_is_measured_by(void **state)
 }
 
 /* Kernel text of one plan and another differ in types, head sizes and tiles only: lengths, counts, strides, scale stay out. */
-static void lengths_never_stand_in_kernel_text(void **state)
+static void lengths_never_appear_in_kernel_source(void **state)
 {
     (void)state;
     struct facts facts;
@@ -145,7 +145,7 @@ static void lengths_never_stand_in_kernel_text(void **state)
 }
 
 /* The accelerator numbers rows of packed tensors in 32 bits. */
-static void nv_wgmma_leaves_rows_past_2_to_the_31(void **state)
+static void nv_wgmma_declines_rows_past_2_to_the_31(void **state)
 {
     (void)state;
     struct facts facts;
@@ -207,7 +207,7 @@ static void nv_wgmma_takes_other_tiles_for_short_calls(void **state)
 }
 
 /* Few queries and steps that the accelerator cannot walk are nv_mma's. */
-static void nv_wgmma_names_what_it_leaves(void **state)
+static void nv_wgmma_names_what_it_declines(void **state)
 {
     (void)state;
     const struct engine *const engine = cla_engine_find("nv_wgmma"), *const next = cla_engine_find("nv_mma");
@@ -267,12 +267,12 @@ int main(void)
         cmocka_unit_test(engines_are_named_once_and_found),
         cmocka_unit_test(engines_are_twin_files),
         cmocka_unit_test(prefetch_only_where_it_is_known_to_work),
-        cmocka_unit_test(the_unfused_workspace),
+        cmocka_unit_test(the_unfused_workspace_holds_the_scores),
         cmocka_unit_test(launches_tell_what_a_slice_is_measured_by),
-        cmocka_unit_test(lengths_never_stand_in_kernel_text),
-        cmocka_unit_test(nv_wgmma_leaves_rows_past_2_to_the_31),
+        cmocka_unit_test(lengths_never_appear_in_kernel_source),
+        cmocka_unit_test(nv_wgmma_declines_rows_past_2_to_the_31),
         cmocka_unit_test(nv_wgmma_takes_other_tiles_for_short_calls),
-        cmocka_unit_test(nv_wgmma_names_what_it_leaves),
+        cmocka_unit_test(nv_wgmma_names_what_it_declines),
         cmocka_unit_test(simt_gives_slots_barriers_of_their_own),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);

@@ -59,7 +59,7 @@ static void zeros_are_printed_too(void **state)
     cla_text_free(&text);
 }
 
-static void comments_blanks_and_units(void **state)
+static void comments_blanks_and_units_are_read(void **state)
 {
     (void)state;
     struct facts facts;
@@ -130,7 +130,7 @@ static void the_line_of_an_unknown_name_is_told(void **state)
     assert_contains(error.message, "flux_capacitor");
 }
 
-static void too_long_a_string_is_refused(void **state)
+static void a_string_that_is_too_long_is_refused(void **state)
 {
     (void)state;
     char line[CLA_FACT_STRING_SIZE + 64];
@@ -185,7 +185,7 @@ static void later_overrides_win(void **state)
 }
 
 /* NVIDIA declares up to 226 KiB in a kernel while it reports 48: only a lower limit pulls the other down. */
-static void static_local_memory_follows_down_only(void **state)
+static void static_local_memory_only_shrinks_with_local_memory(void **state)
 {
     (void)state;
     struct facts facts;
@@ -261,14 +261,14 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(printed_facts_read_back, clear_error),
         cmocka_unit_test_setup(zeros_are_printed_too, clear_error),
-        cmocka_unit_test_setup(comments_blanks_and_units, clear_error),
+        cmocka_unit_test_setup(comments_blanks_and_units_are_read, clear_error),
         cmocka_unit_test_setup(every_kind_has_a_word, clear_error),
         cmocka_unit_test_setup(wrong_lines_are_named, clear_error),
         cmocka_unit_test_setup(the_line_of_an_unknown_name_is_told, clear_error),
-        cmocka_unit_test_setup(too_long_a_string_is_refused, clear_error),
+        cmocka_unit_test_setup(a_string_that_is_too_long_is_refused, clear_error),
         cmocka_unit_test_setup(overrides_change_what_they_name, clear_error),
         cmocka_unit_test_setup(later_overrides_win, clear_error),
-        cmocka_unit_test_setup(static_local_memory_follows_down_only, clear_error),
+        cmocka_unit_test_setup(static_local_memory_only_shrinks_with_local_memory, clear_error),
         cmocka_unit_test_setup(extensions_come_and_go, clear_error),
         cmocka_unit_test_setup(wrong_overrides_name_the_item, clear_error),
         cmocka_unit_test_setup(extensions_are_whole_words, clear_error),

@@ -4,7 +4,7 @@
 
 #include "../../tools/base/half.c"
 
-static void test_every_half_survives(void **state)
+static void every_half_survives(void **state)
 {
     (void)state;
     for (uint32_t bits = 0; bits < 65536; bits++) {
@@ -16,7 +16,7 @@ static void test_every_half_survives(void **state)
     }
 }
 
-static void test_every_bf16_survives(void **state)
+static void every_bf16_survives(void **state)
 {
     (void)state;
     for (uint32_t bits = 0; bits < 65536; bits++) {
@@ -29,7 +29,7 @@ static void test_every_bf16_survives(void **state)
 }
 
 /* Between two neighbours: nearer one; halfway: the even one. */
-static void test_half_rounds_to_nearest_even(void **state)
+static void half_rounds_to_nearest_even(void **state)
 {
     (void)state;
     for (uint32_t bits = 0; bits < 0x7bff; bits++) {
@@ -42,7 +42,7 @@ static void test_half_rounds_to_nearest_even(void **state)
     }
 }
 
-static void test_half_limits(void **state)
+static void values_past_the_largest_half_are_infinite(void **state)
 {
     (void)state;
     assert_int_equal(half_from_float(65504.0f), 0x7bff);
@@ -54,7 +54,7 @@ static void test_half_limits(void **state)
     assert_int_equal(half_from_float(-0.0f), 0x8000);
 }
 
-static void test_bf16_rounds_to_nearest_even(void **state)
+static void bf16_rounds_to_nearest_even(void **state)
 {
     (void)state;
     assert_int_equal(bf16_from_float(1.0f + 0x1p-8f), 0x3f80);           /* halfway, even below */
@@ -64,7 +64,7 @@ static void test_bf16_rounds_to_nearest_even(void **state)
 }
 
 /* The poison is a NaN that no rounding of a NaN gives. */
-static void test_poison_is_its_own(void **state)
+static void poison_is_a_nan_of_its_own(void **state)
 {
     const clattn_type types[] = {CLATTN_FP32, CLATTN_FP16, CLATTN_BF16};
     (void)state;
@@ -83,9 +83,9 @@ static void test_poison_is_its_own(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_half_survives),         cmocka_unit_test(test_every_bf16_survives),
-        cmocka_unit_test(test_half_rounds_to_nearest_even), cmocka_unit_test(test_half_limits),
-        cmocka_unit_test(test_bf16_rounds_to_nearest_even), cmocka_unit_test(test_poison_is_its_own),
+        cmocka_unit_test(every_half_survives),         cmocka_unit_test(every_bf16_survives),
+        cmocka_unit_test(half_rounds_to_nearest_even), cmocka_unit_test(values_past_the_largest_half_are_infinite),
+        cmocka_unit_test(bf16_rounds_to_nearest_even), cmocka_unit_test(poison_is_a_nan_of_its_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -108,8 +108,8 @@ static const char *find_word(const char *text, const char *word)
     return NULL;
 }
 
-/* R066: a literal without suffix is a double. */
-static void case_R066_float_literals_have_a_suffix(void **state)
+/* A literal without suffix is a double. */
+static void float_literals_have_a_suffix(void **state)
 {
     (void)state;
     for (size_t i = 0; i < file_count; i++) {
@@ -138,7 +138,7 @@ static void case_R066_float_literals_have_a_suffix(void **state)
     }
 }
 
-static void case_R066_no_double(void **state)
+static void no_kernel_file_uses_double(void **state)
 {
     (void)state;
     static const char *const words[] = {"double", "double2", "double4", "double8", "double16", "cl_khr_fp64"};
@@ -152,8 +152,8 @@ static void case_R066_no_double(void **state)
     }
 }
 
-/* R099: a compiler is on record that knows only the spellings with underscores. */
-static void case_R099_qualifiers_have_underscores(void **state)
+/* Some compilers know only the spellings with underscores. */
+static void qualifiers_have_underscores(void **state)
 {
     (void)state;
     static const char *const words[] = {"kernel", "global", "local", "constant", "private"};
@@ -167,8 +167,8 @@ static void case_R099_qualifiers_have_underscores(void **state)
     }
 }
 
-/* R072: types that are no legal kernel parameters. A kernel takes KERNEL_PARAMETERS, or has a list of its own. */
-static void case_R072_kernel_parameters(void **state)
+/* Kernels have no parameters of illegal types. A kernel takes KERNEL_PARAMETERS, or has a list of its own. */
+static void kernel_parameters_have_legal_types(void **state)
 {
     (void)state;
     static const char *const words[] = {"size_t", "ptrdiff_t", "intptr_t", "uintptr_t", "bool", "event_t"};
@@ -208,7 +208,7 @@ static void case_R072_kernel_parameters(void **state)
 }
 
 /* Nothing beyond OpenCL C 1.1: no extension switched on, no call that came later, no program-scope variable in __global. */
-static void case_R103_no_extension_is_assumed(void **state)
+static void no_extension_is_assumed(void **state)
 {
     (void)state;
     static const char *const words[] = {
@@ -241,8 +241,8 @@ static void only_base_says_fma(void **state)
     assert_int_equal(seen, 1);
 }
 
-/* R070: no option that tells the compiler that NaN and infinity do not happen. */
-static void case_R070_no_relaxed_math(void **state)
+/* No build option may tell the compiler that NaN and infinity do not happen. */
+static void no_build_option_relaxes_math(void **state)
 {
     (void)state;
     static const char *const folders[] = {"src", "src/engines", "src/engines/cpu", "src/engines/nvidia"};
@@ -290,8 +290,7 @@ static void algorithm_files_test_rows_through_pick(void **state)
     }
 }
 
-/* R069: an embedded literal that a compiler refuses as too long. Files go in as bytes; none is so large that it wants
- * splitting. */
+/* Some compilers refuse long string literals. Files are embedded as bytes, and none is so large that it needs splitting. */
 static void files_stay_small(void **state)
 {
     (void)state;
@@ -309,13 +308,13 @@ static void files_stay_small(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(case_R066_float_literals_have_a_suffix),
-        cmocka_unit_test(case_R066_no_double),
-        cmocka_unit_test(case_R099_qualifiers_have_underscores),
-        cmocka_unit_test(case_R072_kernel_parameters),
-        cmocka_unit_test(case_R103_no_extension_is_assumed),
+        cmocka_unit_test(float_literals_have_a_suffix),
+        cmocka_unit_test(no_kernel_file_uses_double),
+        cmocka_unit_test(qualifiers_have_underscores),
+        cmocka_unit_test(kernel_parameters_have_legal_types),
+        cmocka_unit_test(no_extension_is_assumed),
         cmocka_unit_test(only_base_says_fma),
-        cmocka_unit_test(case_R070_no_relaxed_math),
+        cmocka_unit_test(no_build_option_relaxes_math),
         cmocka_unit_test(algorithm_files_test_rows_through_pick),
         cmocka_unit_test(files_stay_small),
     };

@@ -93,8 +93,8 @@ static void strides_pass_unchanged(void **state)
     assert_int_equal(args.scores.dim, problem.scores.strides.column);
 }
 
-/* R044: byte offsets become elements of the tensor's own type, past 2^31 too. */
-static void case_R044_offsets_are_elements(void **state)
+/* Byte offsets become elements of the tensor's own type, past 2^31 too. */
+static void byte_offsets_become_elements(void **state)
 {
     (void)state;
     call.q.offset = (size_t)4 << 31;
@@ -112,8 +112,8 @@ static void case_R044_offsets_are_elements(void **state)
     assert_int_equal(args.scores.base, 2);
 }
 
-/* Left and right ends stay open for any offset of a causal problem's plain counterpart, and close for a causal one. */
-static void the_diagonal(void **state)
+/* Without a mask both ends are open. A causal problem closes the right end, and any offset stays within the open end. */
+static void the_right_end_is_open_unless_causal(void **state)
 {
     (void)state;
     call.window_left = call.window_right = -1;
@@ -206,7 +206,7 @@ static void a_huge_group_is_packed_at_once(void **state)
     assert_int_equal(args.pack, 4);
 }
 
-static void element_sizes(void **state)
+static void each_type_has_its_element_size(void **state)
 {
     (void)state;
     assert_int_equal(cla_type_size(CLATTN_FP32), 4);
@@ -215,7 +215,7 @@ static void element_sizes(void **state)
 }
 
 /* 64-bit members before 32-bit ones and a whole number of the former: no compiler pads differently. */
-static void no_padding(void **state)
+static void launch_arguments_have_no_padding(void **state)
 {
     (void)state;
     assert_int_equal(sizeof args % sizeof(int64_t), 0);
@@ -228,13 +228,13 @@ int main(void)
         cmocka_unit_test_setup(sizes_come_from_the_call, start),
         cmocka_unit_test_setup(no_query_head_divides_nothing, start),
         cmocka_unit_test_setup(strides_pass_unchanged, start),
-        cmocka_unit_test_setup(case_R044_offsets_are_elements, start),
-        cmocka_unit_test_setup(the_diagonal, start),
+        cmocka_unit_test_setup(byte_offsets_become_elements, start),
+        cmocka_unit_test_setup(the_right_end_is_open_unless_causal, start),
         cmocka_unit_test_setup(heads_come_together_below_a_diagonal, start),
         cmocka_unit_test_setup(heads_are_packed_where_they_fit, start),
         cmocka_unit_test_setup(a_huge_group_is_packed_at_once, start),
-        cmocka_unit_test_setup(element_sizes, start),
-        cmocka_unit_test_setup(no_padding, start),
+        cmocka_unit_test_setup(each_type_has_its_element_size, start),
+        cmocka_unit_test_setup(launch_arguments_have_no_padding, start),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

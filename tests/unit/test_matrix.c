@@ -35,7 +35,7 @@ static struct walk walk_all(const struct matrix_group *group, bool full, uint64_
     return walk;
 }
 
-static void test_every_text_is_a_trial(void **state)
+static void every_text_is_a_trial(void **state)
 {
     (void)state;
     for (size_t g = 0; g < matrix_group_count; g++) {
@@ -47,7 +47,7 @@ static void test_every_text_is_a_trial(void **state)
     }
 }
 
-static void test_a_seed_names_one_sample(void **state)
+static void a_seed_names_one_sample(void **state)
 {
     (void)state;
     for (size_t g = 0; g < matrix_group_count; g++) {
@@ -61,7 +61,7 @@ static void test_a_seed_names_one_sample(void **state)
     }
 }
 
-static void test_lengths_are_crossed(void **state)
+static void lengths_are_crossed(void **state)
 {
     (void)state;
     const struct matrix_group *sizes = matrix_find("sizes-fp32");
@@ -74,7 +74,7 @@ static void test_lengths_are_crossed(void **state)
     assert_true(walk_all(sizes, true, 1, "lse").found > 1500);
 }
 
-static void test_the_sample_is_small(void **state)
+static void the_sample_is_small(void **state)
 {
     size_t trials = 0, cells = 0;
     (void)state;
@@ -86,7 +86,7 @@ static void test_the_sample_is_small(void **state)
     assert_true(cells <= 34);
 }
 
-static void test_a_walk_can_be_stopped(void **state)
+static void a_walk_can_be_stopped(void **state)
 {
     struct walk walk = {.limit = 3};
     (void)state;
@@ -98,9 +98,9 @@ static void test_a_walk_can_be_stopped(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_text_is_a_trial), cmocka_unit_test(test_a_seed_names_one_sample),
-        cmocka_unit_test(test_lengths_are_crossed),   cmocka_unit_test(test_the_sample_is_small),
-        cmocka_unit_test(test_a_walk_can_be_stopped),
+        cmocka_unit_test(every_text_is_a_trial), cmocka_unit_test(a_seed_names_one_sample),
+        cmocka_unit_test(lengths_are_crossed),   cmocka_unit_test(the_sample_is_small),
+        cmocka_unit_test(a_walk_can_be_stopped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

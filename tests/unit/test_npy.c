@@ -49,7 +49,7 @@ static void refuses(const char *header, const char *text)
         fail_msg("%s\ngave '%s', which lacks '%s'", header, why, text);
 }
 
-static void reads_each_version(void **state)
+static void each_version_is_read(void **state)
 {
     const float data[6] = {0, 1, 2, 3, 4, 5};
     (void)state;
@@ -68,7 +68,7 @@ static void reads_each_version(void **state)
     }
 }
 
-static void reads_each_type(void **state)
+static void each_type_is_read(void **state)
 {
     static const char *const names[] = {"<f4", "<f2", "<f8", "<u2", "<V2", "|V2", "|b1", "|u1", "<i4", "<i8", "=f4"};
     static const char data[64];
@@ -85,7 +85,7 @@ static void reads_each_type(void **state)
     }
 }
 
-static void turns_fortran_order(void **state)
+static void fortran_order_is_transposed(void **state)
 {
     /* element (i, j, k) of a (2, 3, 2) array holds 100 i + 10 j + k; stored with i fastest */
     float data[12];
@@ -104,7 +104,7 @@ static void turns_fortran_order(void **state)
     npy_free(&array);
 }
 
-static void reads_scalars_and_empty_arrays(void **state)
+static void scalars_and_empty_arrays_are_read(void **state)
 {
     struct npy array;
     (void)state;
@@ -123,7 +123,7 @@ static void reads_scalars_and_empty_arrays(void **state)
     npy_free(&array);
 }
 
-static void refuses_hostile_headers(void **state)
+static void hostile_headers_are_refused(void **state)
 {
     (void)state;
     refuses("", "'{' is missing");
@@ -152,7 +152,7 @@ static void refuses_hostile_headers(void **state)
     refuses("{'descr': '<f4', 'fortran_order': False, 'shape': (17,)}", "cut off");
 }
 
-static void refuses_bad_prefixes(void **state)
+static void bad_prefixes_are_refused(void **state)
 {
     static const unsigned char huge[12] = {0x93, 'N', 'U', 'M', 'P', 'Y', 2, 0, 255, 255, 255, 255};
     struct image image = make(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (), }", "1234", 4);
@@ -170,7 +170,7 @@ static void refuses_bad_prefixes(void **state)
     assert_false(npy_parse("", 0, &array, why));
 }
 
-static void refuses_every_truncation(void **state)
+static void every_truncation_is_refused(void **state)
 {
     const float data[4] = {1, 2, 3, 4};
     const struct image image = make(2, "{'descr': '<f4', 'fortran_order': True, 'shape': (2, 2), }", data, sizeof data);
@@ -184,7 +184,7 @@ static void refuses_every_truncation(void **state)
 }
 
 /* Whatever a few changed bytes do, the answer is an array that holds what it says or a text; the sanitizers watch. */
-static void survives_changed_bytes(void **state)
+static void changed_bytes_do_no_harm(void **state)
 {
     const float data[4] = {1, 2, 3, 4};
     uint64_t seed = 42;
@@ -218,7 +218,7 @@ static void write_scratch(const struct npy *array)
     assert_int_equal(fclose(file), 0);
 }
 
-static void writes_what_it_reads(void **state)
+static void written_arrays_read_back(void **state)
 {
     static const int64_t shapes[][3] = {{4, 3, 2}, {24, 1, 1}, {0, 5, 7}};
     double data[24];
@@ -244,7 +244,7 @@ static void writes_what_it_reads(void **state)
     remove(scratch());
 }
 
-static void aligns_data_as_numpy_does(void **state)
+static void data_are_aligned_as_numpy_does(void **state)
 {
     float one = 1;
     struct npy out = {.type = NPY_F4, .rank = 1, .shape = {1}, .count = 1, .data = &one};
@@ -261,7 +261,7 @@ static void aligns_data_as_numpy_does(void **state)
     assert_int_equal(bytes[8] + 10, size - 4);
 }
 
-static void refuses_cut_off_files(void **state)
+static void cut_off_files_are_refused(void **state)
 {
     static const char header[] = "{'descr': '<f4', 'fortran_order': False, 'shape': (1000000, 1000000), }";
     const struct image image = make(1, header, "1234", 4);
@@ -281,12 +281,12 @@ static void refuses_cut_off_files(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_each_version),       cmocka_unit_test(reads_each_type),
-        cmocka_unit_test(turns_fortran_order),      cmocka_unit_test(reads_scalars_and_empty_arrays),
-        cmocka_unit_test(refuses_hostile_headers),  cmocka_unit_test(refuses_bad_prefixes),
-        cmocka_unit_test(refuses_every_truncation), cmocka_unit_test(survives_changed_bytes),
-        cmocka_unit_test(writes_what_it_reads),     cmocka_unit_test(aligns_data_as_numpy_does),
-        cmocka_unit_test(refuses_cut_off_files),
+        cmocka_unit_test(each_version_is_read),        cmocka_unit_test(each_type_is_read),
+        cmocka_unit_test(fortran_order_is_transposed), cmocka_unit_test(scalars_and_empty_arrays_are_read),
+        cmocka_unit_test(hostile_headers_are_refused), cmocka_unit_test(bad_prefixes_are_refused),
+        cmocka_unit_test(every_truncation_is_refused), cmocka_unit_test(changed_bytes_do_no_harm),
+        cmocka_unit_test(written_arrays_read_back),    cmocka_unit_test(data_are_aligned_as_numpy_does),
+        cmocka_unit_test(cut_off_files_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

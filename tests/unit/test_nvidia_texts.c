@@ -86,7 +86,7 @@ static void check_text(const struct facts *facts, const char *engine, const char
     cla_text_free(&candidates.declined);
 }
 
-static void texts_compose_for_every_chip(void **state)
+static void sources_compose_for_every_chip(void **state)
 {
     (void)state;
     static const char *const engines[] = {"nv_mma", "nv_wgmma", "nv_tf32x3"};
@@ -123,7 +123,7 @@ static void older_chips_decline(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(texts_compose_for_every_chip),
+        cmocka_unit_test(sources_compose_for_every_chip),
         cmocka_unit_test(older_chips_decline),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,7 +26,7 @@ static void near(double got, double want)
 
 static const float zeros[64];
 
-static void test_corners(void **state)
+static void each_causal_corner_is_right(void **state)
 {
     const float v[] = {5, 10};
     double o, lse;
@@ -42,7 +42,7 @@ static void test_corners(void **state)
     near(o, 7.5);
 }
 
-static void test_scale_zero_and_negative(void **state)
+static void scale_may_be_zero_or_negative(void **state)
 {
     const float q[] = {3, 3, 3}, k[] = {7, 8, 9}, v[] = {1, 2, 3}, one[] = {1}, keys[] = {1, 2}, values[] = {0, 1};
     double o[3], lse[3];
@@ -59,7 +59,7 @@ static void test_scale_zero_and_negative(void **state)
     near(lse[0], log(exp(-1.0) + exp(-2.0)));
 }
 
-static void test_heads_are_shared_in_runs(void **state)
+static void heads_are_shared_in_runs(void **state)
 {
     const float v[] = {1, 2};
     double o[4];
@@ -71,7 +71,7 @@ static void test_heads_are_shared_in_runs(void **state)
     near(o[3], 2);
 }
 
-static void test_rows_that_see_nothing(void **state)
+static void rows_without_keys_give_zeros(void **state)
 {
     const float q[] = {NAN, NAN, 1}, k[] = {1}, v[] = {4};
     double o[3], lse[3];
@@ -88,7 +88,7 @@ static void test_rows_that_see_nothing(void **state)
     near(lse[1], -INFINITY);
 }
 
-static void test_nan_stays_in_its_row(void **state)
+static void nan_stays_in_its_row(void **state)
 {
     const float q[] = {1, NAN, 1}, k[] = {1, 1}, v[] = {4, 6};
     double o[3], lse[3];
@@ -99,7 +99,7 @@ static void test_nan_stays_in_its_row(void **state)
     near(o[2], 5);
 }
 
-static void test_lse_is_natural(void **state)
+static void lse_is_natural(void **state)
 {
     double o, lse;
     (void)state;
@@ -108,7 +108,7 @@ static void test_lse_is_natural(void **state)
 }
 
 /* The rows that the library will not read are not read here either. */
-static void test_hidden_values_leave_no_trace(void **state)
+static void masked_values_leave_no_trace(void **state)
 {
     const float k[] = {1, NAN}, v[] = {3, INFINITY};
     double o, lse;
@@ -117,7 +117,7 @@ static void test_hidden_values_leave_no_trace(void **state)
     near(o, 3);
 }
 
-static void test_strides_and_types(void **state)
+static void any_stride_and_type_is_read(void **state)
 {
     clattn_problem p;
     uint16_t k[5] = {0}, v[5];
@@ -139,7 +139,7 @@ static void test_strides_and_types(void **state)
 }
 
 /* Both loops see the same keys: on small numbers they agree to fp32's precision. */
-static void test_plain_loop_agrees(void **state)
+static void the_plain_loop_agrees(void **state)
 {
     float q[8], k[24], v[24], natural[4], base_two[4];
     struct oracle_plain plain = {{natural, base_two}, {NULL, NULL}, {0.0f, 0.0f}};
@@ -194,7 +194,7 @@ static struct oracle_call *begin(struct example *x, const char *shape, const flo
 
 static void attend(struct example *x) { assert_true(oracle_attention(&x->call, x->o, x->lse)); }
 
-static void test_windows(void **state)
+static void windows_include_both_ends(void **state)
 {
     float identity[64] = {0};
     struct example x;
@@ -218,7 +218,7 @@ static void test_windows(void **state)
     near(x.lse[1], log(2.0));
 }
 
-static void test_mask_and_bias(void **state)
+static void mask_and_bias_are_applied(void **state)
 {
     const float v[] = {0, 1}, keys[] = {1, 2}, one[] = {1}, factor[] = {0.5f};
     const uint8_t mask[] = {1, 0}, none[] = {0, 0};
@@ -257,7 +257,7 @@ static void test_mask_and_bias(void **state)
     near(x.o[0], 0.0);
 }
 
-static void test_scores_and_sinks(void **state)
+static void scores_and_sinks_are_right(void **state)
 {
     const float v[] = {0, 1}, big[] = {1, 100}, three[] = {3}, one[] = {1}, zero[] = {0}, ten[] = {10, -10}, slope[] = {0.5f};
     const float ramp[] = {0, 1, 2, 3}, none[] = {-INFINITY};
@@ -291,7 +291,7 @@ static void test_scores_and_sinks(void **state)
     near(x.lse[0], 0.0);
 }
 
-static void test_sequences(void **state)
+static void lengths_and_offsets_of_sequences_are_right(void **state)
 {
     const float v[] = {5, 10, NAN, INFINITY};
     const int32_t two[] = {2}, below[] = {-5}, offset[] = {1};
@@ -320,7 +320,7 @@ static void test_sequences(void **state)
     near(x.o[0], 7.5);
 }
 
-static void test_packed(void **state)
+static void packed_sequences_are_right(void **state)
 {
     const float v[] = {1, 2, 3, 4, 5};
     const int32_t q_starts[] = {-3, 2, 2, 9}, kv_starts[] = {0, 2, 4, 5};
@@ -347,20 +347,20 @@ static void test_packed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_corners),
-        cmocka_unit_test(test_scale_zero_and_negative),
-        cmocka_unit_test(test_heads_are_shared_in_runs),
-        cmocka_unit_test(test_rows_that_see_nothing),
-        cmocka_unit_test(test_nan_stays_in_its_row),
-        cmocka_unit_test(test_lse_is_natural),
-        cmocka_unit_test(test_hidden_values_leave_no_trace),
-        cmocka_unit_test(test_strides_and_types),
-        cmocka_unit_test(test_plain_loop_agrees),
-        cmocka_unit_test(test_windows),
-        cmocka_unit_test(test_mask_and_bias),
-        cmocka_unit_test(test_scores_and_sinks),
-        cmocka_unit_test(test_sequences),
-        cmocka_unit_test(test_packed),
+        cmocka_unit_test(each_causal_corner_is_right),
+        cmocka_unit_test(scale_may_be_zero_or_negative),
+        cmocka_unit_test(heads_are_shared_in_runs),
+        cmocka_unit_test(rows_without_keys_give_zeros),
+        cmocka_unit_test(nan_stays_in_its_row),
+        cmocka_unit_test(lse_is_natural),
+        cmocka_unit_test(masked_values_leave_no_trace),
+        cmocka_unit_test(any_stride_and_type_is_read),
+        cmocka_unit_test(the_plain_loop_agrees),
+        cmocka_unit_test(windows_include_both_ends),
+        cmocka_unit_test(mask_and_bias_are_applied),
+        cmocka_unit_test(scores_and_sinks_are_right),
+        cmocka_unit_test(lengths_and_offsets_of_sequences_are_right),
+        cmocka_unit_test(packed_sequences_are_right),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

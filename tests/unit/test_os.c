@@ -96,7 +96,7 @@ static void look(void *user, const char *name, uint64_t size, uint64_t age)
     }
 }
 
-static void a_folder_is_looked_through(void **state)
+static void all_files_of_a_folder_are_visited(void **state)
 {
     (void)state;
     struct seen seen = {0, 0};
@@ -137,8 +137,8 @@ static void impossible_folders_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_ROOT(a_file_is_replaced_whole),        WITH_ROOT(folders_are_made_with_their_parents),
-        WITH_ROOT(a_folder_is_looked_through),      WITH_ROOT(impossible_folders_are_refused),
+        WITH_ROOT(a_file_is_replaced_whole),          WITH_ROOT(folders_are_made_with_their_parents),
+        WITH_ROOT(all_files_of_a_folder_are_visited), WITH_ROOT(impossible_folders_are_refused),
         cmocka_unit_test(absolute_paths_are_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

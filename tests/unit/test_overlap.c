@@ -72,7 +72,7 @@ static void random_tensors_overlap_where_an_element_is_shared(void **state)
 }
 
 /* Q, K, V and O of each row side by side in one buffer, as large as a model has them. */
-static void tensors_that_take_turns_in_a_buffer_lie_apart(void **state)
+static void interleaved_tensors_do_not_overlap(void **state)
 {
     (void)state;
     const int64_t sizes[4] = {64, 32, 100000, 128}, row = 4 * 32 * 128;
@@ -129,7 +129,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_tensors_overlap_where_an_element_is_shared),
-        cmocka_unit_test(tensors_that_take_turns_in_a_buffer_lie_apart),
+        cmocka_unit_test(interleaved_tensors_do_not_overlap),
         cmocka_unit_test(another_buffer_or_none_is_no_overlap),
         cmocka_unit_test(extreme_strides_do_no_harm),
     };

@@ -14,7 +14,7 @@ static clattn_problem good(void)
     return p;
 }
 
-static void a_good_one_is_taken_whole(void **state)
+static void a_valid_problem_is_taken_whole(void **state)
 {
     (void)state;
     clattn_problem given = good(), taken;
@@ -53,8 +53,8 @@ static void wrong_sizes_are_named(void **state)
     REFUSED("problem.head_dim_v", p.head_dim_v = INT64_MIN);
 }
 
-/* R035 and R036: a ratio that does not divide, and no key/value head at all. */
-static void case_R035_heads_must_divide(void **state)
+/* heads_q must be a multiple of heads_kv. */
+static void heads_must_divide(void **state)
 {
     (void)state;
     REFUSED("problem.heads_q", (p.heads_q = 3, p.heads_kv = 2));
@@ -62,7 +62,7 @@ static void case_R035_heads_must_divide(void **state)
     REFUSED("problem.heads_q", (p.heads_q = 2, p.heads_kv = 4));
 }
 
-static void case_R036_no_kv_head(void **state)
+static void zero_key_heads_are_refused(void **state)
 {
     (void)state;
     REFUSED("problem.heads_kv", p.heads_kv = 0);
@@ -167,7 +167,7 @@ static void empty_dimensions_are_no_error(void **state)
     assert_false(cla_problem_is_empty(1, 1, 1));
 }
 
-static void no_problem_and_no_init(void **state)
+static void a_null_or_uninitialised_problem_is_refused(void **state)
 {
     (void)state;
     clattn_problem taken, raw;
@@ -223,7 +223,7 @@ static void init_writes_no_more_than_the_caller_has(void **state)
     }
 }
 
-static void layouts(void **state)
+static void layouts_have_their_strides(void **state)
 {
     (void)state;
     clattn_problem p = good(); /* b2 hq6 hkv3 q5 k7 d8 dv4 */
@@ -251,8 +251,8 @@ static void layouts(void **state)
     assert_int_equal(p.scores.strides.column, 1);
 }
 
-/* R044: offsets at and past 2^31 and 2^32 elements, and no wrap at the far end. */
-static void case_R044_extents(void **state)
+/* Offsets at and past 2^31 and 2^32 elements do not wrap, nor does the largest extent. */
+static void extents_past_two_to_the_32_do_not_wrap(void **state)
 {
     (void)state;
     static const struct {
@@ -288,21 +288,21 @@ static void case_R044_extents(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_good_one_is_taken_whole),
+        cmocka_unit_test(a_valid_problem_is_taken_whole),
         cmocka_unit_test(wrong_sizes_are_named),
-        cmocka_unit_test(case_R035_heads_must_divide),
-        cmocka_unit_test(case_R036_no_kv_head),
+        cmocka_unit_test(heads_must_divide),
+        cmocka_unit_test(zero_key_heads_are_refused),
         cmocka_unit_test(wrong_options_are_named),
         cmocka_unit_test(outputs_must_not_overlap_themselves),
         cmocka_unit_test(packed_rows_must_not_overlap_each_other),
         cmocka_unit_test(inputs_may_have_any_stride),
         cmocka_unit_test(empty_dimensions_are_no_error),
-        cmocka_unit_test(no_problem_and_no_init),
+        cmocka_unit_test(a_null_or_uninitialised_problem_is_refused),
         cmocka_unit_test(a_shorter_struct_is_filled_up),
         cmocka_unit_test(a_newer_struct_with_an_unknown_option_is_refused),
         cmocka_unit_test(init_writes_no_more_than_the_caller_has),
-        cmocka_unit_test(layouts),
-        cmocka_unit_test(case_R044_extents),
+        cmocka_unit_test(layouts_have_their_strides),
+        cmocka_unit_test(extents_past_two_to_the_32_do_not_wrap),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -43,38 +43,38 @@ static void check_refuses(const char *ptx, size_t size, const char *reason)
     cla_text_free(&out);
 }
 
-static void marks_target_and_groups(void **state)
+static void marks_target_and_group_size_are_rewritten(void **state)
 {
     (void)state;
     check_text(first_stage, second_stage);
 }
 
-static void closing_zeros(void **state)
+static void closing_zeros_are_ignored(void **state)
 {
     (void)state;
     check(first_stage, sizeof first_stage, second_stage);
 }
 
-static void no_line_break_at_the_end(void **state)
+static void a_missing_last_line_break_is_accepted(void **state)
 {
     (void)state;
     check_text(".target sm_90\n//@x;", ".target sm_90a\nx;\n");
 }
 
-static void several_marks_in_a_line(void **state)
+static void several_marks_in_a_line_are_rewritten(void **state)
 {
     (void)state;
     check_text(".target sm_90\n//@a; //@b;\n", ".target sm_90a\na; b;\n");
 }
 
-static void two_kernels(void **state)
+static void two_kernels_keep_their_own_sizes(void **state)
 {
     (void)state;
     check_text(".target sm_90\n.reqntid 32\n{ //@x;\n}\n.reqntid 64\n{\n}\n",
                ".target sm_90a\n.reqntid 32\n.minnctapersm 1\n{ x;\n}\n.reqntid 64\n.minnctapersm 1\n{\n}\n");
 }
 
-static void other_binaries(void **state)
+static void other_binaries_are_left_alone(void **state)
 {
     (void)state;
     static const char elf[] = "\177ELF\002\001\001\0\0\0\0\0 .target sm_90 //@";
@@ -88,8 +88,9 @@ static void other_binaries(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(marks_target_and_groups), cmocka_unit_test(closing_zeros), cmocka_unit_test(no_line_break_at_the_end),
-        cmocka_unit_test(several_marks_in_a_line), cmocka_unit_test(two_kernels),   cmocka_unit_test(other_binaries),
+        cmocka_unit_test(marks_target_and_group_size_are_rewritten), cmocka_unit_test(closing_zeros_are_ignored),
+        cmocka_unit_test(a_missing_last_line_break_is_accepted),     cmocka_unit_test(several_marks_in_a_line_are_rewritten),
+        cmocka_unit_test(two_kernels_keep_their_own_sizes),          cmocka_unit_test(other_binaries_are_left_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,7 +15,7 @@ static void assert_hash(const void *bytes, size_t size, const char *wanted)
     assert_string_equal(text, wanted);
 }
 
-static void examples_of_the_standard(void **state)
+static void examples_of_the_standard_have_their_digests(void **state)
 {
     (void)state;
     static char million[1000000];
@@ -28,7 +28,7 @@ static void examples_of_the_standard(void **state)
 }
 
 /* Lengths around those where the padding takes another block. */
-static void lengths_at_the_borders_of_a_block(void **state)
+static void lengths_at_the_borders_of_a_block_have_their_digests(void **state)
 {
     (void)state;
     static const struct {
@@ -55,8 +55,8 @@ static void lengths_at_the_borders_of_a_block(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(examples_of_the_standard),
-        cmocka_unit_test(lengths_at_the_borders_of_a_block),
+        cmocka_unit_test(examples_of_the_standard_have_their_digests),
+        cmocka_unit_test(lengths_at_the_borders_of_a_block_have_their_digests),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

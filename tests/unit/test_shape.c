@@ -24,7 +24,7 @@ static void check_sizes(const int64_t want[7])
     }
 }
 
-static void the_example_of_the_header(void **state)
+static void the_example_of_the_header_is_read(void **state)
 {
     (void)state;
     assert_ok(clattn_problem_parse("b2 hq8 hkv2 q37 k53 d64 dv80 fp16 causal=bottom-right", &problem, &error), &error);
@@ -43,7 +43,7 @@ static void the_example_of_the_header(void **state)
     assert_int_equal(problem.o.strides.head, 37 * 80);
 }
 
-static void what_is_missing_has_a_default(void **state)
+static void missing_words_have_defaults(void **state)
 {
     (void)state;
     assert_ok(clattn_problem_parse("q5 d3", &problem, &error), &error);
@@ -58,7 +58,7 @@ static void what_is_missing_has_a_default(void **state)
     check_sizes((const int64_t[]){1, 1, 1, 5, 0, 3, 1});
 }
 
-static void types_one_by_one(void **state)
+static void each_tensor_may_name_its_type(void **state)
 {
     (void)state;
     assert_ok(clattn_problem_parse("q1 d1 q=fp32 kv=fp16 o=bf16", &problem, &error), &error);
@@ -72,7 +72,7 @@ static void types_one_by_one(void **state)
     assert_int_equal(problem.v.type, CLATTN_FP16);
 }
 
-static void options(void **state)
+static void every_option_is_read(void **state)
 {
     (void)state;
     assert_ok(clattn_problem_parse("q1 d1 causal lse scores=softmax scale=-0.125", &problem, &error), &error);
@@ -114,7 +114,7 @@ static void wrong_words_are_named(void **state)
     }
 }
 
-static void what_cannot_be_missing(void **state)
+static void missing_sizes_are_named(void **state)
 {
     (void)state;
     assert_refused(clattn_problem_parse("d8", &problem, &error), CLATTN_INVALID_ARGUMENT, &error, "q");
@@ -214,7 +214,7 @@ static void random_problems_read_back(void **state)
 #undef NEXT
 }
 
-static void printing_obeys_the_size(void **state)
+static void printing_stays_within_the_given_size(void **state)
 {
     (void)state;
     assert_ok(clattn_problem_parse("q5 d3", &problem, &error), &error);
@@ -231,16 +231,16 @@ static void printing_obeys_the_size(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(the_example_of_the_header, clear),
-        cmocka_unit_test_setup(what_is_missing_has_a_default, clear),
-        cmocka_unit_test_setup(types_one_by_one, clear),
-        cmocka_unit_test_setup(options, clear),
+        cmocka_unit_test_setup(the_example_of_the_header_is_read, clear),
+        cmocka_unit_test_setup(missing_words_have_defaults, clear),
+        cmocka_unit_test_setup(each_tensor_may_name_its_type, clear),
+        cmocka_unit_test_setup(every_option_is_read, clear),
         cmocka_unit_test_setup(wrong_words_are_named, clear),
-        cmocka_unit_test_setup(what_cannot_be_missing, clear),
+        cmocka_unit_test_setup(missing_sizes_are_named, clear),
         cmocka_unit_test_setup(huge_numbers_do_no_harm, clear),
         cmocka_unit_test_setup(random_problems_read_back, clear),
         cmocka_unit_test_setup(strides_too_long_for_a_number_never_become_broadcast, clear),
-        cmocka_unit_test_setup(printing_obeys_the_size, clear),
+        cmocka_unit_test_setup(printing_stays_within_the_given_size, clear),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -149,7 +149,7 @@ static void every_line_of_the_real_files_is_found(void **state)
     cla_source_free(&source);
 }
 
-static void logs_name_files(void **state)
+static void logs_name_files_and_lines(void **state)
 {
     (void)state;
     put("cl/a.cl", "int a_1;\nint a_2;\n");
@@ -175,7 +175,7 @@ static void logs_name_files(void **state)
     cla_source_free(&source);
 }
 
-static void a_log_of_a_megabyte(void **state)
+static void a_log_of_a_megabyte_is_translated(void **state)
 {
     (void)state;
     struct source source;
@@ -210,7 +210,7 @@ static void a_bad_folder_is_named(void **state)
     cla_source_free(&source);
 }
 
-static void windows_line_ends_and_no_last_newline(void **state)
+static void windows_line_ends_and_a_missing_last_one_are_accepted(void **state)
 {
     (void)state;
     put("cl/a.cl", "int a_1;\r\n#include \"cl/c.cl\"\r\nint a_3;");
@@ -250,10 +250,10 @@ int main(void)
         WITH_ROOT(each_file_is_included_once),
         WITH_ROOT(lines_find_their_files),
         WITH_ROOT(every_line_of_the_real_files_is_found),
-        WITH_ROOT(logs_name_files),
-        WITH_ROOT(a_log_of_a_megabyte),
+        WITH_ROOT(logs_name_files_and_lines),
+        WITH_ROOT(a_log_of_a_megabyte_is_translated),
         WITH_ROOT(a_bad_folder_is_named),
-        WITH_ROOT(windows_line_ends_and_no_last_newline),
+        WITH_ROOT(windows_line_ends_and_a_missing_last_one_are_accepted),
         WITH_ROOT(the_embedded_files_are_those_of_the_tree),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,7 +4,7 @@
 
 #include "status.h"
 
-static void numbers_are_fixed(void **state)
+static void status_numbers_are_fixed(void **state)
 {
     (void)state;
     static const struct {
@@ -38,7 +38,7 @@ static void unknown_numbers_have_a_name(void **state)
     }
 }
 
-static void init_clears(void **state)
+static void init_clears_the_error(void **state)
 {
     (void)state;
     clattn_error error;
@@ -51,7 +51,7 @@ static void init_clears(void **state)
     assert_string_equal(error.message, "");
 }
 
-static void fail_fills_every_part(void **state)
+static void a_failure_fills_every_part_of_the_error(void **state)
 {
     (void)state;
     clattn_error error;
@@ -227,10 +227,10 @@ static void version_text_matches_numbers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_are_fixed),
+        cmocka_unit_test(status_numbers_are_fixed),
         cmocka_unit_test(unknown_numbers_have_a_name),
-        cmocka_unit_test(init_clears),
-        cmocka_unit_test(fail_fills_every_part),
+        cmocka_unit_test(init_clears_the_error),
+        cmocka_unit_test(a_failure_fills_every_part_of_the_error),
         cmocka_unit_test(no_error_struct_is_accepted),
         cmocka_unit_test(long_texts_are_cut),
         cmocka_unit_test(an_error_of_zeros_gets_a_text),

@@ -11,7 +11,7 @@ static const char pocl[] = "platform_name=Portable Computing Language\nplatform_
                            "device_name=pthread-x\ndevice_kind=cpu\nmax_work_group=4096\nmax_work_item_0=4096\nlocal_mem=16K\n"
                            "fma=1\nextensions=\n";
 
-static void reads_facts(void **state)
+static void a_survey_reads_facts(void **state)
 {
     char value[64], small[4];
     (void)state;
@@ -33,7 +33,7 @@ static bool has_quirk(const char *facts, const char *part)
     return false;
 }
 
-static void tells_quirks_apart(void **state)
+static void quirks_are_told_apart(void **state)
 {
     (void)state;
     assert_true(has_quirk(pocl, "4 GiB"));
@@ -76,7 +76,7 @@ static void the_portability_page_lists_every_quirk(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(reads_facts), cmocka_unit_test(tells_quirks_apart),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_survey_reads_facts), cmocka_unit_test(quirks_are_told_apart),
                                        cmocka_unit_test(the_portability_page_lists_every_quirk)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

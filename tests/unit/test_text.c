@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <locale.h>
 
-static void starts_empty_and_grows(void **state)
+static void a_text_starts_empty_and_grows(void **state)
 {
     (void)state;
     struct text text = {0};
@@ -71,7 +71,7 @@ static void check_float(float value, const char *wanted)
     cla_text_free(&text);
 }
 
-static void floats_are_short(void **state)
+static void floats_are_printed_in_few_digits(void **state)
 {
     (void)state;
     check_float(0.0f, "0");
@@ -151,7 +151,7 @@ static void doubles_are_parsed(void **state)
 }
 
 /* Programs set the locale; a comma must not reach kernel text or facts. Where no such locale is installed the C one serves. */
-static void decimal_point_in_every_locale(void **state)
+static void the_decimal_point_is_the_same_in_every_locale(void **state)
 {
     (void)state;
     static const char *const commas[] = {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "fr_FR.utf8", "de_DE", "ru_RU.UTF-8"};
@@ -167,7 +167,7 @@ static void decimal_point_in_every_locale(void **state)
     }
 }
 
-static void out_follows_the_size_convention(void **state)
+static void copying_out_follows_the_size_convention(void **state)
 {
     (void)state;
     struct text text = {0};
@@ -193,7 +193,7 @@ static void out_follows_the_size_convention(void **state)
 }
 
 /* Once memory ran out the text stays failed, and the public functions say so. */
-static void failure_is_remembered(void **state)
+static void a_failed_text_stays_failed(void **state)
 {
     (void)state;
     struct text text = {0};
@@ -208,16 +208,16 @@ static void failure_is_remembered(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(starts_empty_and_grows),
+        cmocka_unit_test(a_text_starts_empty_and_grows),
         cmocka_unit_test(one_long_line_fits),
         cmocka_unit_test(append_takes_any_bytes),
-        cmocka_unit_test(floats_are_short),
+        cmocka_unit_test(floats_are_printed_in_few_digits),
         cmocka_unit_test(floats_read_back),
         cmocka_unit_test(no_shorter_form_reads_back),
         cmocka_unit_test(doubles_are_parsed),
-        cmocka_unit_test(decimal_point_in_every_locale),
-        cmocka_unit_test(out_follows_the_size_convention),
-        cmocka_unit_test(failure_is_remembered),
+        cmocka_unit_test(the_decimal_point_is_the_same_in_every_locale),
+        cmocka_unit_test(copying_out_follows_the_size_convention),
+        cmocka_unit_test(a_failed_text_stays_failed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

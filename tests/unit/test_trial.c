@@ -72,7 +72,7 @@ static const char *const shapes[] = {
     "b9 hq2 q7 k9 d8 packed=int64 offsets causal mask-columns=4 mask=qk lse seed=11",
 };
 
-static void test_the_right_answer_passes(void **state)
+static void the_right_answer_passes(void **state)
 {
     (void)state;
     for (size_t i = 0; i < COUNT_OF(shapes); i++) {
@@ -138,7 +138,7 @@ static void scale_all(struct trial_data *data)
             trial_set(&data->o, 0, 0, i, d, trial_get(&data->o, 0, 0, i, d) * 1.02f);
 }
 
-static void test_every_defect_turns_red(void **state)
+static void every_defect_is_noticed(void **state)
 {
     (void)state;
     expect_red("q4 k9 d8 lse", "o[b=0 h=0 i=2 d=3] was never written", forget_an_element);
@@ -158,7 +158,7 @@ static void test_every_defect_turns_red(void **state)
 }
 
 /* fp32 holds -1e9 to 64, and yet 64 equal scores of that size weigh the same. */
-static void test_large_scores_allow_no_more_than_others(void **state)
+static void large_scores_allow_no_more_than_others(void **state)
 {
     (void)state;
     expect_red("q4 k64 d8 lse level=-1e9 winner=all", "o[b=0 h=0 i=1 d=1]", shift_an_output);
@@ -168,7 +168,7 @@ static void test_large_scores_allow_no_more_than_others(void **state)
 }
 
 /* Whatever order an engine sums in: otherwise a unit in the last place would decide which key wins. */
-static void test_equal_keys_have_equal_scores_in_any_order(void **state)
+static void equal_keys_have_equal_scores_in_any_order(void **state)
 {
     static const char *const texts[] = {"q2 k9 d128 level=-1e30 winner=all", "q2 k9 d40 bf16 level=3.4e38 winner=thirds",
                                         "q2 k9 d128 fp16 level=1e37 winner=middle", "q2 k9 d80 fp16 level=65504 winner=last"};
@@ -191,7 +191,7 @@ static void test_equal_keys_have_equal_scores_in_any_order(void **state)
     }
 }
 
-static void test_text_round_trip(void **state)
+static void trials_read_back_what_they_print(void **state)
 {
     static const char *const texts[] = {
         ("b2 hq4 hkv2 q7 k9 d8 dv8 fp16 causal=bottom-right lse layout=bshd call=1,5,9 inputs=ones shift=3 repeats=2 "
@@ -210,7 +210,7 @@ static void test_text_round_trip(void **state)
     }
 }
 
-static void test_wrong_words_are_named(void **state)
+static void wrong_words_of_a_trial_are_named(void **state)
 {
     static const char *const words[] = {"call=1,2", "inputs=odd", "layout=none",    "seed=x",  "shift=99",  "repeats=0",
                                         "chunk=-2", "slice=x",    "mask-columns=x", "quatsch", "level=inf", "winner=odd",
@@ -229,7 +229,7 @@ static void test_wrong_words_are_named(void **state)
 }
 
 /* Each layout places all elements of a tensor apart, except where it shares heads or batch entries. */
-static void test_layouts_are_injective(void **state)
+static void layouts_are_injective(void **state)
 {
     (void)state;
     for (size_t i = 0; layout_name(i); i++) {
@@ -255,7 +255,7 @@ static void test_layouts_are_injective(void **state)
 }
 
 /* A buffer of such a size must not come out small because its size wrapped. */
-static void test_tensors_past_all_memory_are_refused(void **state)
+static void tensors_past_all_memory_are_refused(void **state)
 {
     (void)state;
     static const int64_t strides[] = {INT64_MAX, INT64_MIN, (int64_t)1 << 62, ((int64_t)1 << 61) + 1, -((int64_t)1 << 60)};
@@ -271,7 +271,7 @@ static void test_tensors_past_all_memory_are_refused(void **state)
 }
 
 /* What makes the tests see a forgotten rescale: most rows' best key so far lies in the last block so far. */
-static void test_scores_rise(void **state)
+static void scores_rise_towards_the_last_block(void **state)
 {
     const struct trial trial = parse("hq4 q32 k64 d16");
     struct trial_data data;
@@ -300,15 +300,15 @@ static void test_scores_rise(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_right_answer_passes),
-        cmocka_unit_test(test_every_defect_turns_red),
-        cmocka_unit_test(test_large_scores_allow_no_more_than_others),
-        cmocka_unit_test(test_equal_keys_have_equal_scores_in_any_order),
-        cmocka_unit_test(test_text_round_trip),
-        cmocka_unit_test(test_wrong_words_are_named),
-        cmocka_unit_test(test_layouts_are_injective),
-        cmocka_unit_test(test_tensors_past_all_memory_are_refused),
-        cmocka_unit_test(test_scores_rise),
+        cmocka_unit_test(the_right_answer_passes),
+        cmocka_unit_test(every_defect_is_noticed),
+        cmocka_unit_test(large_scores_allow_no_more_than_others),
+        cmocka_unit_test(equal_keys_have_equal_scores_in_any_order),
+        cmocka_unit_test(trials_read_back_what_they_print),
+        cmocka_unit_test(wrong_words_of_a_trial_are_named),
+        cmocka_unit_test(layouts_are_injective),
+        cmocka_unit_test(tensors_past_all_memory_are_refused),
+        cmocka_unit_test(scores_rise_towards_the_last_block),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -83,27 +83,55 @@ static bool names_add(struct names *names, const char *name)
     return names->list[names->count++] != NULL;
 }
 
-bool folder_list(const char *folder, const char *suffix, struct names *names)
+/* Adds the files of folder/below; `below` is "" or ends in a slash. */
+static bool list_below(const char *folder, const char *below, const char *suffix, bool deep, struct names *names)
 {
-    memset(names, 0, sizeof *names);
-    DIR *open_folder = opendir(folder);
+    char *here = path_join(folder, below);
+    DIR *open_folder = here != NULL ? opendir(here) : NULL;
+    free(here);
     if (open_folder == NULL) {
         return false;
     }
     bool ok = true;
     for (struct dirent *entry; ok && (entry = readdir(open_folder)) != NULL;) {
-        char *path = path_join(folder, entry->d_name);
+        const size_t size = strlen(below) + strlen(entry->d_name) + 2;
+        char *name = malloc(size);
+        ok = name != NULL && snprintf(name, size, "%s%s", below, entry->d_name) > 0;
+        char *path = ok ? path_join(folder, name) : NULL;
         struct stat info;
-        if (path != NULL && stat(path, &info) == 0 && S_ISREG(info.st_mode) && ends_in(entry->d_name, suffix)) {
-            ok = names_add(names, entry->d_name);
+        if (path == NULL || stat(path, &info) != 0) {
+            ok = ok && path != NULL;
+        } else if (S_ISREG(info.st_mode) && ends_in(name, suffix)) {
+            ok = names_add(names, name);
+        } else if (deep && S_ISDIR(info.st_mode) && entry->d_name[0] != '.') {
+            memcpy(name + size - 2, "/", 2);
+            ok = list_below(folder, name, suffix, deep, names);
         }
         free(path);
+        free(name);
     }
     closedir(open_folder);
+    return ok;
+}
+
+static bool list_sorted(const char *folder, const char *suffix, bool deep, struct names *names)
+{
+    memset(names, 0, sizeof *names);
+    const bool ok = list_below(folder, "", suffix, deep, names);
     if (names->count > 0) {
         qsort(names->list, names->count, sizeof *names->list, by_name);
     }
     return ok;
+}
+
+bool folder_list(const char *folder, const char *suffix, struct names *names)
+{
+    return list_sorted(folder, suffix, false, names);
+}
+
+bool folder_tree(const char *folder, const char *suffix, struct names *names)
+{
+    return list_sorted(folder, suffix, true, names);
 }
 
 void names_free(struct names *names)
@@ -115,36 +143,18 @@ void names_free(struct names *names)
     memset(names, 0, sizeof *names);
 }
 
-const char *const source_folders[SOURCE_FOLDERS] = {
-    "cl",
-    "cl/split",
-    "cl/engines",
-    "cl/engines/reference",
-    "cl/engines/simt",
-    "cl/engines/unfused",
-    "cl/engines/cpu",
-    "cl/engines/nvidia",
-    "cl/engines/nvidia/mma",
-    "cl/engines/nvidia/wgmma",
-};
-
-static bool copy_folder(const char *from, const char *to)
+/* Makes the folders that `path` names below `root`, which is there. */
+static bool make_folders(const char *root, char *path)
 {
-    struct names names;
-    bool ok = mkdir(to, 0700) == 0 && folder_list(from, ".cl", &names);
-    if (!ok) {
-        return false;
+    for (char *slash = path + strlen(root) + 1; (slash = strchr(slash, '/')) != NULL; slash++) {
+        *slash = '\0';
+        const bool ok = mkdir(path, 0700) == 0 || errno == EEXIST;
+        *slash = '/';
+        if (!ok) {
+            return false;
+        }
     }
-    for (size_t i = 0; ok && i < names.count; i++) {
-        char *source = path_join(from, names.list[i]), *target = path_join(to, names.list[i]);
-        char *text = source != NULL ? file_read(source) : NULL;
-        ok = text != NULL && target != NULL && file_write(target, text);
-        free(text);
-        free(source);
-        free(target);
-    }
-    names_free(&names);
-    return ok;
+    return true;
 }
 
 char *folder_create(void)
@@ -197,19 +207,23 @@ void folder_remove(char *folder)
 
 char *sources_copy(void)
 {
-    char *root = folder_create();
-    if (root == NULL) {
-        return NULL;
+    struct names names = {0};
+    char *root = folder_create(), *from = path_join(CLATTN_SOURCE_DIR, "cl"), *to = root != NULL ? path_join(root, "cl") : NULL;
+    bool ok = from != NULL && to != NULL && folder_tree(from, ".cl", &names);
+    for (size_t i = 0; ok && i < names.count; i++) {
+        char *source = path_join(from, names.list[i]), *target = path_join(to, names.list[i]);
+        char *text = source != NULL ? file_read(source) : NULL;
+        ok = text != NULL && target != NULL && make_folders(root, target) && file_write(target, text);
+        free(text);
+        free(source);
+        free(target);
     }
-    for (size_t i = 0; i < SOURCE_FOLDERS; i++) {
-        char *from = path_join(CLATTN_SOURCE_DIR, source_folders[i]), *to = path_join(root, source_folders[i]);
-        const bool ok = from != NULL && to != NULL && copy_folder(from, to);
-        free(from);
-        free(to);
-        if (!ok) {
-            sources_remove(root);
-            return NULL;
-        }
+    names_free(&names);
+    free(from);
+    free(to);
+    if (!ok) {
+        sources_remove(root);
+        return NULL;
     }
     return root;
 }

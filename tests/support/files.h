@@ -18,12 +18,14 @@ bool file_write(const char *path, const char *text);
 /* "folder/name" in a buffer to be freed. */
 char *path_join(const char *folder, const char *name);
 
-/* Names of a folder's plain files that end in `suffix`, sorted. Freed with names_free. */
+/* Names of a folder's plain files that end in `suffix`, sorted; folder_tree has those of the folders in it too, such as
+ * "split/merge.cl". Freed with names_free. */
 struct names {
     char **list;
     size_t count;
 };
 bool folder_list(const char *folder, const char *suffix, struct names *names);
+bool folder_tree(const char *folder, const char *suffix, struct names *names);
 void names_free(struct names *names);
 
 /* A new, empty temporary folder; NULL on failure. folder_remove deletes it with all that is in it, and frees the name. */
@@ -36,9 +38,5 @@ void sources_remove(char *root);
 
 /* Replaces `from`, which must occur in the file exactly once, by `to`. */
 bool sources_alter(const char *root, const char *file, const char *from, const char *to);
-
-/* The folders of cl/, parents first. */
-enum { SOURCE_FOLDERS = 10 };
-extern const char *const source_folders[SOURCE_FOLDERS];
 
 #endif

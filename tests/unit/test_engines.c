@@ -31,28 +31,46 @@ static void engines_are_named_once_and_found(void **state)
     assert_false(cla_engine_find("reference")->on_request);
 }
 
-/* An engine is a pair of twin files with one name, found by path. */
+/* The file's name without folder and ending equals `name`. */
+static bool is_named(const char *path, const char *name)
+{
+    const char *slash = strrchr(path, '/'), *stem = slash != NULL ? slash + 1 : path;
+    const size_t length = strlen(name);
+    return strncmp(stem, name, length) == 0 && stem[length] == '.' && strchr(stem + length + 1, '.') == NULL;
+}
+
+/* An engine is a pair of files with one name, found by it; or its device half is another engine's, which is listed here. */
 static void engines_are_twin_files(void **state)
 {
     (void)state;
-    static const char *const rooms[] = {"src/engines", "src/engines/cpu", "src/engines/nvidia"};
+    static const struct {
+        const char *engine, *device_half_of;
+    } shared[] = {{"nv_tf32x3", "nv_mma"}};
+    struct names hosts, devices;
+    assert_true(folder_tree(CLATTN_SOURCE_DIR "/src/engines", ".c", &hosts));
+    assert_true(folder_tree(CLATTN_SOURCE_DIR "/cl/engines", ".cl", &devices));
     for (size_t i = 0; i < cla_engine_count; i++) {
-        char twin[256];
-        bool found = false;
-        for (size_t j = 0; j < COUNT_OF(rooms); j++) {
-            snprintf(twin, sizeof twin, CLATTN_SOURCE_DIR "/%s/%s.c", rooms[j], cla_engines[i]->name);
-            char *text = file_read(twin);
-            found = found || text != NULL;
-            free(text);
+        const char *name = cla_engines[i]->name, *device_name = name;
+        for (size_t j = 0; j < COUNT_OF(shared); j++) {
+            device_name = strcmp(shared[j].engine, name) == 0 ? shared[j].device_half_of : device_name;
         }
-        assert_true(found);
-        snprintf(twin, sizeof twin, CLATTN_SOURCE_DIR "/%s", cla_engines[i]->file);
-        char *text = file_read(twin);
-        if (text == NULL) {
-            fail_msg("engine %s has no %s", cla_engines[i]->name, twin);
+        assert_non_null(cla_engine_find(device_name));
+        assert_string_equal(cla_engines[i]->file, cla_engine_find(device_name)->file);
+        if (!is_named(cla_engines[i]->file, device_name)) {
+            fail_msg("engine %s has the device half %s", name, cla_engines[i]->file);
         }
-        free(text);
+        size_t host = 0, device = 0;
+        for (size_t j = 0; j < hosts.count; j++) {
+            host += is_named(hosts.list[j], name);
+        }
+        for (size_t j = 0; j < devices.count; j++) {
+            device += strcmp(cla_engines[i]->file + strlen("cl/engines/"), devices.list[j]) == 0;
+        }
+        assert_int_equal(host, 1);
+        assert_int_equal(device, 1);
     }
+    names_free(&hosts);
+    names_free(&devices);
 }
 
 static void prefetch_only_where_it_is_known_to_work(void **state)

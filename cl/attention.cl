@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The kernel loop, the same for every engine: a team owns BLOCK_M rows and visits the key blocks that they see.
+ * The kernel loop, the same for every engine. A team owns BLOCK_M rows and visits the key blocks visible to them.
  */
 #include "cl/contract.cl"
 #include "cl/score.cl"
@@ -15,8 +15,9 @@
 #include "cl/classify.cl"
 #endif
 
-/* ENGINE_APART: no barrier and no local memory. PoCL makes three copies of a kernel, for as many ways of launching it, and one
- * of a function that the kernel calls: that third of the work is left for its compiler. */
+/* ENGINE_APART: the engine has no barrier and no local memory. PoCL compiles three copies of a kernel, one for each way of
+ * launching it, but one copy of a function that the kernel calls. So the loop is a function, which takes a third of the compile
+ * time. */
 #ifdef ENGINE_APART
 __attribute__((noinline)) void attend(KERNEL_PARAMETERS, const long group, const long item);
 void attend(KERNEL_PARAMETERS, const long group, const long item)
@@ -35,7 +36,7 @@ __kernel __attribute__((reqd_work_group_size(WORK_GROUP, 1, 1))) void attention(
     VOTE_LOCAL
 #endif
     const long team = args.first_team + group * (WORK_GROUP / TEAM) + (TEAM == WORK_GROUP ? 0 : item / TEAM);
-    /* Only engines whose teams are single work-items leave a group part-empty, and these have no barrier. */
+    /* Only an engine whose teams are single work-items leaves a group partly empty, and such an engine has no barrier. */
     if (team >= (long)args.q_blocks * args.chunks * (args.heads_q / args.pack) * args.batches) {
         return;
     }
@@ -53,7 +54,8 @@ __kernel __attribute__((reqd_work_group_size(WORK_GROUP, 1, 1))) void attention(
     }
     for (int key0 = tile_first_block(&t); key0 < t.key_end; key0 = tile_next_block(&t, key0)) {
 #ifdef ENGINE_OPEN_END
-        /* Blocks that every row sees, in a loop that holds nothing else. One block at least is left for what follows. */
+        /* A short loop for blocks that are fully visible to every row. It leaves at least one block for the general code
+         * below. */
         for (const int end = ENGINE_OPEN_END(&e, &t, key0, factor); key0 < end; key0 += BLOCK_N) {
             engine_qk_open(&e, key0);
             softmax_step_open(&e, m, l);

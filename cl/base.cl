@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What every kernel text begins with: how functions are declared, how storage types are read and written, and constants.
- * Needs Q_TYPE, K_TYPE, V_TYPE and O_TYPE (numbers of clattn_type), HEAD_DIM and HEAD_DIM_V.
+ * Every kernel source begins with this file: the declaration of functions, loads and stores of storage types, constants. Needs
+ * Q_TYPE, K_TYPE, V_TYPE and O_TYPE (numbers of clattn_type), HEAD_DIM and HEAD_DIM_V.
  */
 
-/* OpenCL C 1.1 refuses `static` functions; from 1.2 on, plain `inline` has C99 meaning and would leave them undefined. */
+/* OpenCL C 1.1 refuses `static` functions. From 1.2 on, plain `inline` has its C99 meaning and would leave them undefined. */
 #if defined(__OPENCL_C_VERSION__) && __OPENCL_C_VERSION__ >= 120
 #define FN static inline __attribute__((always_inline))
 #else
@@ -16,8 +16,8 @@
 #define LN_2 0.69314718055994530942f
 #define LARGEST 3.402823466e+38f
 
-/* fma() is slow without hardware and does not even link on one implementation, so it is used where CL_FP_FMA is reported only.
- */
+/* fma() is slow without hardware support, and one implementation cannot link it. So it is used only where CL_FP_FMA is
+ * reported. */
 #ifdef HAS_FMA
 #define MULTIPLY_ADD(a, b, c) fma(a, b, c)
 #else
@@ -29,14 +29,14 @@
 #define FP16 2
 #define BF16 3
 
-/* Offsets are `long` elements everywhere: tensors past 2^31 elements are ordinary. */
+/* Offsets are `long` element counts everywhere: tensors with more than 2^31 elements are common. */
 FN float load_fp32(__global const void *p, long i) { return ((__global const float *)p)[i]; }
 FN float load_fp16(__global const void *p, long i) { return vload_half((size_t)i, (__global const half *)p); }
 FN float load_bf16(__global const void *p, long i) { return as_float((uint)((__global const ushort *)p)[i] << 16); }
 
 #ifdef LOADS_EVERY_WAY
-/* One compiler makes the loads of all branches and chooses then; that of a wider type would lie past the end of the buffer. So
- * each is made of loads that are there whatever the type. */
+/* One compiler executes the loads of all branches and then selects. A load of a wider type would read past the end of the
+ * buffer. So each value is composed of loads that are valid for every type. */
 FN float load_any(int type, __global const void *p, long i)
 {
     __global const ushort *u = (__global const ushort *)p + (type == FP32 ? 2 * i : i);
@@ -53,7 +53,7 @@ FN float load_any(int type, __global const void *p, long i)
 
 FN void store_fp32(float x, __global void *p, long i) { ((__global float *)p)[i] = x; }
 FN void store_fp16(float x, __global void *p, long i) { vstore_half_rte(x, (size_t)i, (__global half *)p); }
-/* To nearest even. A NaN keeps its sign and gets a set quiet bit, since rounding up its payload could turn it into infinity. */
+/* Rounds to nearest even. A NaN keeps its sign and gets the quiet bit, since rounding its payload up could give infinity. */
 FN ushort bf16_of(float x)
 {
     const uint u = as_uint(x);

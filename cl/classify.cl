@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A pass over an explicit mask and bias before attention: what each tile of them holds, one byte a tile. Tiles that hide
- * everything are then passed over, tiles that change nothing are read no more. Worth its reading where heads or batch entries
- * share them.
+ * A pass over an explicit mask and bias before attention. It writes one byte for each tile: its class. Attention then skips
+ * tiles that are fully masked, and does not read the mask and bias of tiles that change nothing. The pass pays where heads or
+ * batch entries share the mask.
  *
- *        class of (batch, head, row block, key block) at classes + batch*class_batch + head*class_head + row block*key_blocks +
- * key block
+ *         class of (batch, head, row block, key block) is at
+ *         classes + batch*class_batch + head*class_head + row block*key_blocks + key block
  */
 #if BLOCK_N % 16 == 0
-/* A whole tile of a mask whose keys lie side by side, 16 bytes at a time. */
+/* Classifies a whole tile of a mask whose keys are contiguous, 16 bytes at a time. */
 FN int classify_bytes(__global const uchar *mask, long pitch, int item)
 {
     uint4 some = (uint4)(0), holes = (uint4)(0);
@@ -16,7 +16,7 @@ FN int classify_bytes(__global const uchar *mask, long pitch, int item)
         __global const uchar *p = mask + i / (BLOCK_N / 16) * pitch + i % (BLOCK_N / 16) * 16;
         const uint4 x = aligned ? *(__global const uint4 *)p : as_uint4(vload16(0, p));
         some |= x;
-        holes |= (x - 0x01010101u) & ~x & 0x80808080u; /* not 0 if one of the bytes is */
+        holes |= (x - 0x01010101u) & ~x & 0x80808080u; /* not 0 if one of the bytes is 0 */
     }
     return ((some.x | some.y | some.z | some.w) ? CLASS_SEEN : 0) |
            ((holes.x | holes.y | holes.z | holes.w) ? CLASS_MASKED : 0);
@@ -30,7 +30,7 @@ __kernel __attribute__((reqd_work_group_size(CLASSIFY_GROUP, 1, 1))) void classi
     const int item = (int)get_local_id(0);
     const int key0 = (int)(group % args.key_blocks) * BLOCK_N;
     const int row0 = (int)(group / args.key_blocks % args.q_blocks) * BLOCK_M;
-    /* The table has one entry where the batch, or the heads, share it. */
+    /* The table has one entry where batch entries, or heads, share it. */
     const long rest = group / args.key_blocks / args.q_blocks;
     const int heads = args.class_head ? args.heads_q : 1;
     const int head = (int)(rest % heads), batch = (int)(rest / heads);

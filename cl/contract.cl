@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Included after an engine: what it forgot becomes an error that says so. docs/adding-an-engine.md explains each name.
+ * Included after an engine. A name that the engine does not define becomes a clear error. docs/adding-an-engine.md explains
+ * each name.
  */
 #ifndef LANES
 #error "engine: LANES (rows in one elem) is not defined"

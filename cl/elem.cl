@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The element that softmax, mask and epilogue compute with: one row (LANES 1) or a vector of rows (LANES 4, 8, 16: a lane is a
- * row). Included by an engine after it defined LANES.
+ * The element type of softmax, mask and epilogue: one row (LANES 1), or a vector of rows (LANES 4, 8 or 16: one row a lane).
+ * Included by an engine after it defined LANES.
  *
- * A condition per row is used through PICK and any_row only, never through `if`, `~`, `!` or `== 1`: a scalar comparison gives
- * 1, a vector one -1, and select() and any() read the top bit of a vector.
+ * A condition on rows is used only through PICK and any_row, never through `if`, ` `, `!` or `== 1`. A scalar comparison gives
+ * 1 and a vector comparison gives -1; select() and any() read the top bit of a vector.
  */
 #if LANES == 1
 typedef float elem;
@@ -45,8 +45,8 @@ typedef int16 index;
 #define LANE_INDEX(x, lane) (((int *)&(x))[lane])
 #endif
 
-/* What is done lane by lane runs once a tile, and stays a loop: 16 copies of it for each elem took a CPU's compiler longer than
- * the products. */
+/* Work lane by lane runs once a tile and stays a loop. Unrolled into 16 copies for each elem, it took a CPU's compiler longer
+ * than the products. */
 #if LANES > 1 && defined(__clang__)
 #define FOR_LANES(lane)                                                                                                        \
     _Pragma("clang loop vectorize(disable) interleave(disable) unroll(disable)") for (int lane = 0; lane < LANES; lane++)
@@ -56,15 +56,15 @@ typedef int16 index;
 
 #define PICK(c, a, b) select((elem)(b), (elem)(a), (index)((c) != 0))
 
-/* The maximum that passes over a NaN in `b`: one instruction on x86 (fmax is three). A NaN score reaches the output through its
- * exponential instead. */
+/* A maximum that ignores a NaN in `b`: one instruction on x86, where fmax takes three. A NaN score still reaches the output,
+ * through its exponential. */
 #ifndef LARGER
 #define LARGER(a, b) PICK((b) > (a), b, a)
 #endif
 
-/* The unit of scores. In base two an exponential costs nothing but the subtraction of the maximum, but each score is rounded
- * once more, by the factor. NATURAL_SCORES, where that costs nothing either: the maximum is subtracted first, and what scores
- * of any size differ by is exact. */
+/* The unit of scores. In base two, an exponential costs only the subtraction of the maximum, but the factor rounds each score
+ * once more. NATURAL_SCORES is for engines where natural units cost no more. There the maximum is subtracted first, so
+ * differences of scores of any size are exact. */
 #ifdef NATURAL_SCORES
 #define SCORE_UNIT 1.0f
 #define SCORE_LIMIT (LARGEST * LN_2)
@@ -76,12 +76,12 @@ typedef int16 index;
 #define IN_BASE_TWO(x) (x)
 #define IN_NATURAL_UNITS(x) ((x)*LN_2)
 #endif
-/* e^(x - y) of two scores. */
+/* e^x, where x is the difference of two scores. */
 #ifndef EXP_DIFFERENCE
 #define EXP_DIFFERENCE(x) EXP2(IN_BASE_TWO(x))
 #endif
 
-/* Keeps a finite score finite after the base-two fold; by comparison, since fmin and fmax drop NaN. */
+/* Keeps a finite score finite after the base-two factor. It compares, since fmin and fmax drop NaN. */
 FN elem clamp_score(elem x)
 {
 #ifdef CLAMP
@@ -91,7 +91,7 @@ FN elem clamp_score(elem x)
     return PICK(y < (elem)(-SCORE_LIMIT), (elem)(-SCORE_LIMIT), y);
 #endif
 }
-/* Its halves. */
+/* Its two halves. */
 FN elem clamp_score_above(elem x) { return PICK(x > (elem)(SCORE_LIMIT), (elem)(SCORE_LIMIT), x); }
 FN elem clamp_score_below(elem x)
 {

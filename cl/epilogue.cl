@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What leaves the loop: O divided by the row sum, LSE in natural logarithm, or the maximum and the sum that it is made of. A
- * row that saw nothing gives 0 and -inf, or a sum of 0.
+ * The end of a tile: divides O by the row sum and stores LSE, as a natural logarithm or as the maximum and the sum. A row with
+ * no visible key gives O = 0 and LSE = -inf, or a sum of 0.
  *
- * SPLIT 1: the keys of a tile are split into chunks, and what leaves is a partial result in the workspace, in fp32, for
+ * SPLIT 1: the keys of a tile are split into chunks. Each chunk stores a partial result in the workspace, in fp32, for
  * cl/split/merge.cl:
  *
- *        output of (batch, head, query, chunk)   HEAD_DIM_V floats each, chunks of a row side by side, not yet divided
- *        largest score of the same               after all outputs
- *        sum of weights of the same              after all of these
+ *         output of (batch, head, query, chunk)   HEAD_DIM_V floats each, not yet divided; chunks of a row are adjacent
+ *         largest score of the same               after all outputs
+ *         sum of weights of the same              after all largest scores
  *
- * The two stay apart: one float for maximum + log2(sum) has no digits left for the sum where scores are large.
+ * The largest score and the sum stay separate: where scores are large, the single float maximum + log2(sum) has no digits left
+ * for the sum.
  */
 
-/* The sink of a row: -inf where there is none, and past the queries of the sequence. */
+/* The sink of a row; -inf where there is none, and past the queries of the sequence. */
 FN float row_sink(const tile *t, const launch_args *a, const option_data *b, int row)
 {
     return a->has_sinks && tile_query(t, row) < t->q_length ? b->sinks[a->sinks + tile_head(t, row)] : -INFINITY;
 }
 
-/* A sink takes part in the denominator of its head's rows, and in nothing else. `scale` is what O is multiplied by for it. All
- * in natural units, where every sink is what it is; one of -inf is none, and NaN passes. */
+/* A sink adds to the denominator of the rows of its head, and to nothing else. *scale is the factor that O needs for it. All
+ * values are in natural units, in which sinks are given. A sink of -inf has no effect, and NaN passes through. */
 FN void add_sink(elem sink, elem *top, elem *l, elem *scale)
 {
     const elem over = sink - *top, lesser = EXP2(-fabs(over) * LOG2_E);
@@ -37,10 +38,10 @@ FN void add_sink(elem sink, elem *top, elem *l, elem *scale)
     }
 #endif
 
-/* ln of a sum of exponentials from its largest exponent and the sum of what counts from that. */
+/* ln of a sum of exponentials, from its largest exponent `top` and `sum`, the sum relative to it. */
 #define LOG_SUM(top, sum) PICK((sum) == (elem)(0.0f), (elem)(-INFINITY), (top) + log2(sum) * (elem)(LN_2))
 
-/* By one of the work-items that share the rows. */
+/* Stored by one of the work-items that share the rows. */
 FN void store_lse_row(const tile *t, const launch_args *a, index in_tile, elem top, elem sum, int is_owner,
                       __global float *lse_data)
 {
@@ -61,7 +62,7 @@ FN void store_partial_row(engine *e, const tile *t, const launch_args *a, int r,
     FOR_LANES(lane)
     {
         const int row = LANE_INDEX(in_tile, lane) + t->row0;
-        /* One condition a store and an address that is good either way: PoCL 3.1 makes wild stores of nested ones. */
+        /* One condition a store, and an address that is valid either way: PoCL 3.1 turns nested conditions into wild stores. */
         const int there = row < t->rows, real = there ? row : t->row0;
         const long partial = partial_row(a, t->batch, tile_head(t, real), tile_query(t, real), t->chunk);
         __global float *out = workspace + partial_output(a, partial);
@@ -138,7 +139,7 @@ FN void store_tile(engine *e, const tile *t, const launch_args *a, const option_
     FOR_ROWS(r)
     {
         const index in_tile = ENGINE_ROW(e, r);
-        /* l is NaN, not 0, for a row with a NaN score, and the division below keeps that. */
+        /* For a row with a NaN score, l is NaN and not 0. The division below keeps the NaN. */
         const index unseen = (index)(l[r] == (elem)(0.0f));
         elem top = IN_NATURAL_UNITS(BASE_TWO(e, m[r])), sum = l[r], scale = (elem)(1.0f);
         if (a->has_sinks) {

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * From the product's scores to those that softmax sees: softcap, bias, ALiBi, then which keys a row sees. Hidden scores become
- * -inf after the product, along the key axis only; K and V are never changed. All in the unit of
- * scores (cl/elem.cl), base two or natural.
+ * Turns products into the scores that softmax takes: applies softcap, bias and ALiBi, then masks. Masked scores become -inf
+ * after the product, along the key axis only; K and V never change. All scores are in the unit of cl/elem.cl, base two or
+ * natural.
  *
- * The text knows softcap, bias, mask and ALiBi where SCORE_OPTIONS has their bits, and looks at run time which of them a call
- * has.
+ * SCORE_OPTIONS has a bit for each option that the kernel source supports: softcap, bias, mask and ALiBi. At run time the
+ * kernel tests which of them a call uses.
  */
 #ifndef TANH
 #define TANH(x) tanh(x)
 #endif
 
-/* What the product is multiplied by. Clamped: a scale near the largest number would become infinite in base two. With a softcap
- * the unit follows after tanh. */
+/* The factor of the product. It is clamped: a scale near the largest float would become infinite in base two. With a softcap,
+ * the unit's factor follows after tanh. */
 FN float score_factor(const launch_args *a)
 {
     if (has_softcap(a)) {
@@ -21,17 +21,17 @@ FN float score_factor(const launch_args *a)
 }
 
 #if SCORE_OPTIONS
-/* What the options say of one elem of rows. */
+/* The options of one elem of rows. */
 typedef struct {
     long mask[LANES], bias[LANES]; /* element offsets of key 0 */
-    elem slope, factor;            /* with the unit of scores */
+    elem slope, factor;            /* includes the unit of scores */
 } row_options;
 
 FN void row_options_find(row_options *o, const tile *t, const launch_args *a, const option_data *b, index rows)
 {
     FOR_LANES(lane)
     {
-        /* Rows past the last one are computed and not stored: they take the last one's options. */
+        /* Rows past the last one are computed but not stored. They use the options of the last row. */
         const int row = min(LANE_INDEX(rows, lane), t->rows - 1);
         const int query = tile_query(t, row), head = tile_head(t, row);
         o->mask[lane] = a->mask.base + t->batch * a->mask.batch + head * a->mask.head + query * a->mask.seq;
@@ -56,13 +56,13 @@ FN index mask_of(const launch_args *a, const option_data *b, const row_options *
 {
     index x;
     for (int lane = 0; lane < LANES; lane++) {
-        /* Negative, as a comparison of vectors gives it, and not 0, as select() of scalars wants it. */
+        /* -1 or 0: select() of vectors reads the top bit, select() of scalars tests for nonzero. */
         LANE_INDEX(x, lane) = -(int)(b->mask[o->mask[lane] + key * a->mask.dim] != 0);
     }
     return x;
 }
 
-/* One elem of scores. `seen` is narrowed by mask and bias. */
+/* The score of one elem, with all options. Clears lanes of `seen` that mask or bias masks. */
 FN elem score_with_options(elem s, const tile *t, const launch_args *a, const option_data *b, const row_options *o, index query,
                            int key, int class, index *seen)
 {
@@ -72,7 +72,7 @@ FN elem score_with_options(elem s, const tile *t, const launch_args *a, const op
     if (has_bias(a) && (class & CLASS_BIASED)) {
         if (key < min(a->bias_columns, t->kv_length)) {
             const elem bias = bias_of(a, b, o, key);
-            /* -inf hides; a finite number stays one in base two, like the score itself. */
+            /* A bias of -inf masks. A finite bias stays finite in base two, like the score itself. */
             *seen &= (index)((bias != (elem)(-INFINITY)) != 0);
             s = s + clamp_score(bias * o->factor);
         } else {
@@ -94,7 +94,8 @@ FN elem score_with_options(elem s, const tile *t, const launch_args *a, const op
 #endif
 
 #if SCORE_OPTIONS
-/* Whether options may hide keys of a block of this class, and whether they do that or change its scores. */
+/* options_hide: whether options can mask keys of a block of this class. options_change: whether they can mask keys or change
+ * scores. */
 FN int options_hide(const launch_args *a, int class)
 {
     return (has_mask(a) && (class & CLASS_MASKED)) || (has_bias(a) && (class & CLASS_LARGE));
@@ -106,7 +107,7 @@ FN int options_change(const launch_args *a, int class)
 }
 #endif
 
-/* Whether scores of this block differ from what the product gave, or are hidden. */
+/* Whether scores of this block differ from the product, or are masked. */
 FN int scores_change(const tile *t, const launch_args *a, int key0, int class)
 {
 #if SCORE_OPTIONS
@@ -118,13 +119,14 @@ FN int scores_change(const tile *t, const launch_args *a, int key0, int class)
 }
 
 #ifdef ENGINE_RUN
-/* Whether c holds for all rows of those who go the same way: an engine that knows them takes branches for all at once. */
+/* Whether c holds for all rows that share a branch. An engine that knows which work-items branch together defines it as a
+ * vote. */
 #ifndef ENGINE_ALL
 #define ENGINE_ALL(c) (c)
 #endif
-/* Hides what row r does not see. An engine with ENGINE_RUN holds its columns in runs of so many, in the order of their keys,
- * and the same way for every column 0: of a tile on the diagonal most runs are all seen or all hidden. `first` and `last` count
- * from the key of column 0. */
+/* Masks the keys that row r does not see. An engine with ENGINE_RUN holds its columns in runs of ENGINE_RUN, ordered by key,
+ * with the same distances from column 0 in every work-item. On the diagonal most runs are fully visible or fully masked.
+ * `first` and `last` are relative to the key of column 0. */
 FN void score_row_by_runs(engine *e, int r, int first, int last)
 {
     UNROLL for (int run = 0; run < S_COLS; run += ENGINE_RUN)
@@ -158,7 +160,7 @@ FN index queries_of(const tile *t, index rows)
 #include "cl/score_pairs.cl"
 #endif
 
-/* Clamped first (a finite score stays a number), then hidden. */
+/* Clamps first, so that a finite score stays finite, then masks. */
 FN void score_tile(engine *e, const tile *t, const launch_args *a, const option_data *b, int key0, int class)
 {
     FOR_ROWS(r)

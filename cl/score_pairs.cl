@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What cl/score.cl does with options, a row at a time and one option after the other: what a call has is asked once a row and
- * not at each score. For engines of LANES 1, with S_COLS of 32 at most, that hold neighbouring keys in pairs, columns 2i and
- * 2i + 1, at the same distances from column 0 in all work-items, and have mask and bias of a block at hand:
+ * The options of cl/score.cl, one row at a time and one option after the other. So a row tests once which options a call uses,
+ * and not at each score. For engines with LANES 1 and at most 32 S_COLS. Such an engine holds adjacent keys in pairs, columns
+ * 2i and 2i + 1, at the same distances from column 0 in all work-items. It provides the mask and the bias of a block:
  *
- *        ENGINE_BIAS(e, r, c, x)     the biases of columns c and c + 1 as floats x[0] and x[1]
- *        ENGINE_SEEN(e, r)           bit c: row r sees column c
- *        ENGINE_BIAS_TAKEN           defined where ENGINE_SEEN knows already what a bias of -inf hides
+ *         ENGINE_BIAS(e, r, c, x)     the biases of columns c and c + 1 as floats x[0] and x[1]
+ *         ENGINE_SEEN(e, r)           bit c: column c is visible to row r
+ *         ENGINE_BIAS_TAKEN           defined where ENGINE_SEEN already masks biases of -inf
  *
- * Nothing is clamped from below here: with ENGINE_SEEN softmax does it where it must.
+ * Nothing is clamped from below here: with ENGINE_SEEN, softmax does that where needed.
  */
-/* Column c, counted from the key of column 0. */
+/* Column c, relative to the key of column 0. */
 #define COLUMN(e, c) (ENGINE_S_COL(e, c) - ENGINE_S_COL(e, 0))
 
-/* Neither a product nor a sum of these is infinite where the score is not. */
+/* For biases so small that neither a product nor a sum is infinite where the score is finite. */
 FN void add_small_bias(engine *e, int r, elem factor)
 {
     UNROLL for (int c = 0; c < S_COLS; c += 2)
@@ -24,7 +24,7 @@ FN void add_small_bias(engine *e, int r, elem factor)
     }
 }
 
-/* Returns which columns it leaves; the scores of others are anything. */
+/* Returns the columns that stay visible. The scores of masked columns are undefined. */
 FN uint add_any_bias(engine *e, int r, elem factor)
 {
     uint left = 0;

@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One step of the online softmax (FlashAttention-2, arXiv:2307.08691, Algorithm 1, with the factor exp(m_old - m_new) where the
- * paper prints its inverse), in base two. Turns the tile's scores into weights and hands back the factor for what was summed
- * before; the engine applies that to O when it likes. `l` is summed over this work-item's columns only and folded over the row
+ * One step of the online softmax (FlashAttention-2, arXiv:2307.08691, Algorithm 1; the factor here is exp(m_old - m_new),
+ * where the paper prints its inverse). Turns the tile's scores into weights and returns `alpha`, the factor for earlier sums.
+ * The engine applies `alpha` to O when it suits. `l` is summed over this work-item's columns only, and is folded over the row
  * at the end.
  */
 
-/* 2^(x - y) of two scores. An engine that leaves S without its factor brings that in here. */
+/* 2^(x - y) of two scores. An engine that leaves the factor out of S applies it here. */
 #ifdef ENGINE_POWER
 #define POWER(e, x, y) ENGINE_POWER(e, x, y)
 #else
 #define POWER(e, x, y) EXP_DIFFERENCE((x) - (y))
 #endif
-/* A score with all its factors, as the epilogue wants it. */
+/* A score with all its factors, for the epilogue. */
 #ifdef ENGINE_BASE_TWO
 #define BASE_TWO(e, x) ENGINE_BASE_TWO(e, x)
 #else
 #define BASE_TWO(e, x) (x)
 #endif
 
-/* The factor for what was weighed against maximum x, once it counts from y: from the same rounded numbers as the weights, and 1
- * where both are the same. A multiply-add would leave the rounding of one product in it, and that again in every block. */
+/* Rescales sums taken relative to x to the new reference y. It uses the same rounded numbers as the weights, and is exactly 1
+ * when x and y are equal. A multiply-add would keep the rounding error of one product, again in every block. */
 #define RESCALE(e, x, y) EXP_DIFFERENCE(BASE_TWO(e, x) - BASE_TWO(e, y))
 
 #ifdef ENGINE_IS_LARGE
-/* Rows with a large reference: it is subtracted from what counts from it, scores and the maximum so far, before the factor
- * comes in, and is 0 from then on. */
+/* For rows with a large reference. The reference is subtracted from the scores and from the maximum so far before the factor is
+ * applied, and is 0 from then on. */
 FN void subtract_large(engine *e, elem *m, elem *reference)
 {
     FOR_ROWS(r)
@@ -37,7 +37,7 @@ FN void subtract_large(engine *e, elem *m, elem *reference)
 }
 #endif
 
-/* The scores of elem r clamped, of a masked tile from above only; the largest. */
+/* Clamps the scores of elem r, a masked tile from above only. Returns the largest score. */
 FN elem clamp_row(engine *e, int r, int masked)
 {
     elem x = (elem)(-INFINITY);
@@ -59,7 +59,7 @@ FN elem row_maximum(engine *e, int r, int masked)
     elem x = (elem)(-INFINITY);
 #ifdef ENGINE_ROW_MAX
     if (!masked) {
-        return ENGINE_ROW_MAX(e, r); /* taken along by engine_qk, before the mask */
+        return ENGINE_ROW_MAX(e, r); /* found by engine_qk, before masking */
     }
 #endif
     (void)masked;
@@ -67,16 +67,16 @@ FN elem row_maximum(engine *e, int r, int masked)
     return x;
 }
 
-/* What the exponents of each row count from. A row that has seen nothing yet has the maximum -inf, and -inf - -inf would be
- * NaN. */
+/* The references of the exponents. A row with no visible key so far has the maximum -inf, and -inf - -inf would be NaN; its
+ * reference is 0. */
 FN void take_references(const elem *largest, elem *reference)
 {
     FOR_ROWS(r) { reference[r] = PICK(largest[r] == (elem)(-INFINITY), (elem)(0.0f), largest[r]); }
 }
 
 #ifdef ENGINE_IS_LARGE
-/* The largest score of each row so far, and its reference. One test for all rows whether one of those who go the same way is
- * large or overflowed: then scores are clamped and references subtracted. */
+/* Finds the largest score of each row so far and its reference. One vote covers all rows that share a branch: if any is large
+ * or has overflowed, scores are clamped and large references subtracted. */
 FN void find_references(engine *e, elem *m, elem *largest, elem *reference, int masked)
 {
     int odd = 0;
@@ -106,10 +106,10 @@ FN void find_references(engine *e, elem *m, elem *largest, elem *reference, int 
     FOR_ROWS(r)
     {
         elem x = row_maximum(e, r, masked);
-        /* A score that overflowed: clamping can change a weight only where the largest one is itself out of the ordinary
-         * (below, an infinite score weighs 0 either way), so a tile pays for one test a row. A masked tile is clamped from
-         * below already, and its masked scores stay masked. */
-#ifdef ENGINE_SEEN /* an engine that masks without clamping first says which columns it left */
+        /* A score has overflowed. Clamping can change a weight only where the largest score is itself extreme (an infinite
+         * score below that weighs 0 either way), so one test a row is enough. A masked tile is already clamped from below, and
+         * its masked scores stay -inf. */
+#ifdef ENGINE_SEEN /* an engine that masks without clamping first tells which columns are visible */
         const index low = (index)(x <= (elem)(-1e38f)) & (index)(ENGINE_SEEN(e, r) != 0u);
 #else
         const index low = masked ? (index)(0) : (index)(x <= (elem)(-1e38f));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The softmax step of blocks that every row sees, for engines with a loop of their own for these (ENGINE_OPEN_END). Included
- * behind cl/softmax.cl, whose words it uses.
+ * The softmax step for fully visible blocks, in engines with a separate loop for them (ENGINE_OPEN_END). Included after
+ * cl/softmax.cl, whose functions it uses.
  */
 
-/* Moves the references of rows whose largest score passes them by ENGINE_SLACK; returns whether there is one. */
+/* Moves the reference of each row whose largest score exceeds it by more than ENGINE_SLACK. Returns whether any moved. */
 FN int move_references(engine *e, const elem *m, elem *largest, elem *reference)
 {
     int moved = 0;
@@ -17,7 +17,7 @@ FN int move_references(engine *e, const elem *m, elem *largest, elem *reference)
     return moved;
 }
 
-/* As find_references of cl/softmax.cl. Every score counts, so that no maximum stays -inf. */
+/* As find_references in cl/softmax.cl. Every score is visible, so that no maximum stays -inf. */
 FN int find_references_open(engine *e, elem *m, elem *largest, elem *reference)
 {
     int odd = 0, moved;
@@ -47,9 +47,9 @@ FN int find_references_open(engine *e, elem *m, elem *largest, elem *reference)
     return moved;
 }
 
-/* What a row's exponents count from stays where it is until a score is over it by ENGINE_SLACK: weights are then up to two to
- * that instead of 1, as exact as before, and after the first few blocks nothing is left to be rescaled. Each row decides for
- * itself; the product of O and the factors is left out where none of those who go the same way has one. */
+/* The reference moves only when a score exceeds it by ENGINE_SLACK. Weights may then reach 2^ENGINE_SLACK instead of 1 and are
+ * as exact as before. After the first few blocks O rarely needs rescaling. Each row decides for itself. O is not rescaled where
+ * no row that shares the branch has moved. */
 FN void softmax_step_open(engine *e, elem *m, elem *l)
 {
     elem largest[S_ROWS], reference[S_ROWS], alpha[S_ROWS], sum[S_ROWS];
@@ -67,7 +67,7 @@ FN void softmax_step_open(engine *e, elem *m, elem *l)
             FOR_O_COLS(c) { O_SET(e, r, c, O_GET(e, r, c) * alpha[r]); }
         }
     }
-    /* Column by column, as the product takes them: its first ones begin beside the last exponentials. */
+    /* Column by column, in the order of the product: its first columns overlap with the last exponentials. */
     FOR_S_COLS(c)
     {
         FOR_ROWS(r)

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which rows a team works on and which keys they see. Knows lengths, the diagonal and the order of tiles; knows no engine.
+ * The rows of a team and the keys visible to them: lengths, the diagonal and the order of tiles. Independent of engines.
  *
- * A tile has BLOCK_M rows. Row p of a packed head is query p / pack of head head0 + p % pack: with pack = 1, plainly query p.
+ * A tile has BLOCK_M rows. Row p of a packed head is query p / pack of head head0 + p % pack. With pack = 1 it is query p.
  */
 typedef struct {
     int row0, rows; /* first row of the tile; rows of the whole packed head */
     int pack;
     int batch, head0, kv_head;
-    int chunk;                       /* number of the chunk of keys, 0 where they are not split */
-    int q_length, kv_length;         /* of this sequence; queries from q_length on see nothing */
-    int q_rows, kv_rows;             /* rows that the sequence has in the tensors, its lengths or more */
-    float offset_rest;               /* what the whole offset has beyond `offset`, 0 below 2^30: for distances */
-    long q_start, kv_start;          /* its first row in packed tensors, 0 in others */
+    int chunk;                       /* number of the chunk of keys; 0 where keys are not split */
+    int q_length, kv_length;         /* of this sequence; queries from q_length on see no key */
+    int q_rows, kv_rows;             /* rows of the sequence in the tensors, at least its lengths */
+    float offset_rest;               /* whole offset minus `offset`, for distances; 0 below 2^30 */
+    long q_start, kv_start;          /* first row of the sequence in packed tensors; else 0 */
     int offset;                      /* key position of query 0 */
     int diagonal_low, diagonal_high; /* query i sees keys i + low ... i + high */
-    int key_begin, key_end;          /* keys that at least one row of the tile sees lie in [begin, end) */
-    int open_begin, open_end;        /* keys that every row of the tile sees are [begin, end) */
-    __global const uchar *classes;   /* of this tile's key blocks, where PREPASS */
+    int key_begin, key_end;          /* all keys visible to any row of the tile lie in [begin, end) */
+    int open_begin, open_end;        /* keys [begin, end) are visible to every row of the tile */
+    __global const uchar *classes;   /* classes of this tile's key blocks, with PREPASS */
 } tile;
 
 FN int saturate(long x) { return (int)clamp(x, -((long)1 << 30), (long)1 << 30); }
@@ -40,14 +40,14 @@ FN long tile_kv_offset(const tile *t, const tensor_view v)
     return v.base + t->batch * v.batch + t->kv_head * v.head + t->kv_start * v.seq;
 }
 
-/* Number `i` of cumulative starts, made safe: in 0 ... total. A sequence whose end lies before its start is empty; that no
- * start lies before one further up is not looked for, since each tile would have to read them all. */
+/* Entry `i` of the cumulative starts, clamped to 0 ... total. A sequence whose end is before its start is empty. Decreasing
+ * starts further up are not detected, since each tile would have to read all starts. */
 FN long sequence_start(__global const void *starts, const launch_args *a, long base, int i, long total)
 {
     return clamp(load_integer(starts, a->starts_type, base + i), (long)0, total);
 }
 
-/* Lengths and diagonal of one batch entry; every kernel takes them from here. Nothing in a buffer causes a wild access. */
+/* Lengths and diagonal of one batch entry, for every kernel. No value in a buffer can cause an access out of bounds. */
 FN void tile_sequence(tile *t, const launch_args *a, const option_data *b, int batch)
 {
     t->batch = batch;
@@ -81,7 +81,7 @@ FN void tile_sequence(tile *t, const launch_args *a, const option_data *b, int b
             offset = clamp(load_integer(b->offsets, a->offsets_type, a->offsets + batch), -OPEN_END, OPEN_END);
         }
     }
-    /* Sums are saturated at 2^30 while queries and keys stay below 2^29, so that i + diagonal cannot wrap and no comparison
+    /* Sums are saturated at 2^30, and queries and keys are below 2^29. So i + diagonal cannot overflow, and no comparison
      * changes. */
     t->offset = saturate(offset);
     t->offset_rest = (float)(offset - t->offset);
@@ -89,20 +89,21 @@ FN void tile_sequence(tile *t, const launch_args *a, const option_data *b, int b
     t->diagonal_high = saturate(offset + a->right);
 }
 
-/* Numbers of tiles. An engine that declines calls with 2^31 of them may say int. */
+/* The type of tile numbers. An engine that refuses calls with 2^31 tiles or more may use int. */
 #ifdef TEAM_INDEX
 typedef TEAM_INDEX team_index;
 FN team_index quotient(team_index a, int b) { return (team_index)((uint)a / (uint)b); }
 #else
 typedef long team_index;
-/* a / b of numbers that are not negative. GPUs have no instruction for it, and the long one takes as long as reading memory. */
+/* a / b of non-negative numbers. GPUs have no divide instruction, and a 64-bit division takes as long as a memory read. */
 FN team_index quotient(team_index a, int b) { return a <= 0x7fffffff ? (long)((uint)a / (uint)b) : a / b; }
 #endif
 
-/* Tile number `team` of the call; false where its sequence is too short to have it. Longest rows first where the diagonal
- * limits the keys: they take longest; with PAIR_TILES long and short ones in turn. `together` heads take turns, so that their
- * long tiles all come before their short ones; with MERGED_TURNS so many times as many and the rest at the end, where what
- * comes last should be short. Chunks of one tile lie apart by all its blocks, so that teams at work together share keys. */
+/* Decodes tile number `team` of the call. Returns false where the sequence is too short to have it. Where the diagonal limits
+ * the keys, the longest tiles come first; with PAIR_TILES long and short tiles alternate. The tiles of `together` heads
+ * alternate, so that all their long tiles come before their short ones. With MERGED_TURNS the last MERGED_TURNS such groups and
+ * the remaining heads form one group, so that the call ends with short tiles. Within a head, the tiles of a chunk are adjacent,
+ * so that concurrent teams share keys. */
 FN int tile_decode(tile *t, const launch_args *a, const option_data *b, team_index team)
 {
     const int packed_heads = a->heads_q / a->pack, together = (int)a->together;
@@ -122,7 +123,7 @@ FN int tile_decode(tile *t, const launch_args *a, const option_data *b, team_ind
     const int block = (int)(in_head - (team_index)t->chunk * a->q_blocks);
     t->pack = a->pack;
 #ifdef PAIR_TILES
-    /* A runtime that deals out runs of neighbouring groups, as CPUs' do, would give all the long ones to one core. */
+    /* CPU runtimes give runs of adjacent groups to one core, which would get all the long tiles. */
     const int last_first = block & 1 ? block / 2 : a->q_blocks - 1 - block / 2;
 #else
     const int last_first = a->q_blocks - 1 - block;
@@ -132,7 +133,7 @@ FN int tile_decode(tile *t, const launch_args *a, const option_data *b, team_ind
     t->head0 = (int)(rest - (long)batch * packed_heads) * a->pack;
     t->kv_head = t->head0 / a->group;
     tile_sequence(t, a, b, batch);
-    /* Rows past the length are written, as seeing nothing; past the rows of a packed sequence lies the next one. */
+    /* Rows past the length are written, as rows with no visible key. Past the rows of a packed sequence the next one begins. */
     t->rows = t->q_rows * a->pack;
     if (t->row0 >= t->rows) {
         return 0;
@@ -150,15 +151,15 @@ FN int tile_decode(tile *t, const launch_args *a, const option_data *b, team_ind
     return 1;
 }
 
-/* First and last key that query i sees, past the end of the keys cut off. `i` is an int or a vector of them. */
+/* The first and the last key visible to query i, limited to the last key. `i` is an int or a vector of ints. */
 #define FIRST_KEY(t, i) ((i) + (t)->diagonal_low)
 #define LAST_KEY(t, i) select((index)(-1), min((i) + (t)->diagonal_high, (t)->kv_length - 1), (index)((i) < (t)->q_length))
 
-/* The first key block at or behind `key`, a multiple of BLOCK_N, that is worth a visit; key_end or more: none. */
+/* The first key block at or after `key`, a multiple of BLOCK_N, that has a visible key; key_end or more: none. */
 FN int tile_visible_block(const tile *t, int key)
 {
 #if PREPASS
-    /* PoCL 7.1 dies over a loop whose condition reads memory, where the kernel has barriers. */
+    /* PoCL 7.1 crashes on a loop whose condition reads memory in a kernel with barriers. */
     int seen = 0;
     while (key < t->key_end && !seen) {
         seen = t->classes[key / BLOCK_N] & CLASS_SEEN;
@@ -167,11 +168,11 @@ FN int tile_visible_block(const tile *t, int key)
 #endif
     return key;
 }
-/* The blocks that the loop visits. Engines that fetch ahead ask here what comes next. */
+/* The blocks that the loop visits. Engines that prefetch find the next block here. */
 FN int tile_first_block(const tile *t) { return tile_visible_block(t, t->key_begin / BLOCK_N * BLOCK_N); }
 FN int tile_next_block(const tile *t, int key) { return tile_visible_block(t, key + BLOCK_N); }
 
-/* TRIMS_KEYS: the engine holds no key from key_end on, so a part-empty last block hides nothing. */
+/* TRIMS_KEYS: the engine holds no key from key_end on, so a partly filled last block needs no masking. */
 #ifdef TRIMS_KEYS
 #define BLOCK_END(t, key) min((key) + BLOCK_N, (t)->key_end)
 #else
@@ -179,7 +180,7 @@ FN int tile_next_block(const tile *t, int key) { return tile_visible_block(t, ke
 #endif
 FN int tile_block_is_open(const tile *t, int key) { return key >= t->open_begin && BLOCK_END(t, key) <= t->open_end; }
 
-/* Where this tile's classes are in the workspace. */
+/* Finds this tile's classes in the workspace. */
 FN void tile_find_classes(tile *t, const launch_args *a, __global const float *workspace)
 {
 #if PREPASS
@@ -187,7 +188,7 @@ FN void tile_find_classes(tile *t, const launch_args *a, __global const float *w
                  (long)(t->row0 / BLOCK_M) * a->key_blocks;
 #endif
 }
-/* What mask and bias have to say about a block, as CLASS_ bits; without classes: anything. */
+/* The CLASS_ bits of mask and bias of a block; without classes, all bits. */
 FN int tile_block_class(const tile *t, int key)
 {
 #if PREPASS
@@ -197,13 +198,13 @@ FN int tile_block_class(const tile *t, int key)
 #endif
 }
 
-/* Partial results of chunks of keys, all of them and the number of one: cl/epilogue.cl says what stands there. */
+/* Number of partial results, and the index of one; cl/epilogue.cl describes their layout. */
 FN long partial_rows(const launch_args *a) { return (long)a->batches * a->heads_q * a->seq_q * a->chunks; }
 FN long partial_row(const launch_args *a, int batch, int head, int query, int chunk)
 {
     return (((long)batch * a->heads_q + head) * a->seq_q + query) * a->chunks + chunk;
 }
-/* Where its output, its largest score and its sum stand in the workspace. */
+/* Positions in the workspace of its output, its largest score and its sum. */
 FN long partial_output(const launch_args *a, long partial) { return a->workspace + partial * HEAD_DIM_V; }
 FN long partial_top(const launch_args *a, long partial) { return a->workspace + partial_rows(a) * HEAD_DIM_V + partial; }
 FN long partial_sum(const launch_args *a, long partial) { return partial_top(a, partial) + partial_rows(a); }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * MERGE_INSIDE: which group ends the last chunk of a tile, so that it can add the chunks up at once. A launch of its own takes
- * longer to begin than a few thousand keys take to be read.
+ * MERGE_INSIDE: finds the group that completes a tile's last chunk, so that this group can merge the chunks at once. A
+ * separate launch takes longer to start than reading a few thousand keys.
  *
- * Nobody counts: a counter would have to begin at 0, and the workspace is as the caller left it. Instead each group writes the
- * number of the call, which no other call has, in its chunk's place, and then looks at the places of all chunks. Of two groups
- * at least one sees what the other wrote; so the last one sees all. Where several do, they write the same bits.
+ * There is no counter: it would have to start at 0, and the caller leaves the workspace uninitialized. Instead each group
+ * writes the call's number, which is unique, to its chunk's flag, and then reads the flags of all chunks. Of any two groups at
+ * least one sees the other's flag, so the last group sees all. If several groups see all flags, they write the same bits.
  *
- * That asks for more than OpenCL C 1.2 promises between groups. An engine that knows better words for it brings them
- * (cl/engines/nvidia/nv_groups.cl); where none does (a chip emulated on a CPU), atomics stand for them.
+ * This needs more than OpenCL C 1.2 guarantees between groups. An engine with stronger primitives defines them
+ * (cl/engines/nvidia/nv_groups.cl). Otherwise (a GPU emulated on a CPU) atomics take their place.
  */
 #ifndef ALL_GROUPS_FENCE
 #define ALL_GROUPS_FENCE() mem_fence(CLK_GLOBAL_MEM_FENCE)
@@ -32,7 +32,7 @@ FN int group_all(int c, __local int *vote)
 #define SEE_OTHER_GROUPS() mem_fence(CLK_GLOBAL_MEM_FENCE)
 #endif
 
-/* Two words a chunk, those of a tile side by side, behind the partial results. There are no more tiles than rows. */
+/* Two words a chunk, after the partial results; those of a tile are adjacent. There are no more tiles than rows. */
 FN __global uint *chunk_flags(const tile *t, const launch_args *a, __global float *workspace)
 {
     const long heads = (long)t->batch * (a->heads_q / t->pack) + t->head0 / t->pack;
@@ -40,14 +40,14 @@ FN __global uint *chunk_flags(const tile *t, const launch_args *a, __global floa
     return (__global uint *)(workspace + a->workspace + partial_rows(a) * PARTIAL_FLOATS) + 2 * place;
 }
 
-/* Whether all chunks of the tile are there, asked by all of a group that has written its own. */
+/* Whether all chunks of the tile are complete. Called by the whole group, after it has written its own chunk. */
 FN int is_last_chunk(const tile *t, const launch_args *a, __global float *workspace VOTE_PARAMETER)
 {
     __global uint *flags = chunk_flags(t, a, workspace);
     int seen = 1;
     barrier(CLK_GLOBAL_MEM_FENCE | CLK_LOCAL_MEM_FENCE);
     if (get_local_id(0) == 0) {
-        ALL_GROUPS_FENCE(); /* for what the whole group wrote before the barrier */
+        ALL_GROUPS_FENCE(); /* covers what the whole group wrote before the barrier */
         flag_write(flags + 2 * t->chunk, (uint)a->call_number);
         flag_write(flags + 2 * t->chunk + 1, (uint)(a->call_number >> 32));
         ALL_GROUPS_FENCE();

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Adds up the partial results of the chunks of keys (cl/epilogue.cl says where they lie): with M the largest of the maxima m,
+ * Merges the partial results of the chunks of keys (layout: cl/epilogue.cl). With M the largest of the maxima m,
  *
- *        O = sum of e^(m - M) * o / sum of e^(m - M) * l        LSE = M + ln(the latter)
+ *         O = sum of e^(m - M) * o / sum of e^(m - M) * l        LSE = M + ln(the latter)
  *
- * A partial result that saw nothing (l = 0) weighs 0; all such give 0 and -inf, and one result alone comes out bit for bit.
- * The sink joins here, once. A work-item gives MERGE_COLUMNS elements of a row of O: in a kernel of its own one on devices with
- * many work-items, all on CPUs, where that is a loop over vectors.
+ * A partial result with no visible key (l = 0) weighs 0. If all are such, O is 0 and LSE is -inf. A single result passes
+ * through bit for bit. The sink is added here, once. A work-item writes MERGE_COLUMNS elements of a row of O. In a separate
+ * kernel that is one element on devices with many work-items, and a whole row on CPUs, as a loop over vectors.
  */
-/* Reads that do not wait for each other are all that hides how long each takes: few groups do this, with nothing else to do. */
+/* Only a few groups merge, with no other work. So the latency of reads is overlapped only with independent reads. */
 #ifdef MERGE_INSIDE
 #include "cl/split/last_chunk.cl"
 #define MERGE_STEP 32
@@ -78,7 +78,7 @@ FN void merge_row(const tile *t, const launch_args *a, const option_data *b, int
         }
         UNROLL_TOGETHER
         for (int i = 0; i < MERGE_TOGETHER; i++) {
-            /* A chunk that saw nothing: what is written for it does not matter. The sum is NaN, not 0, after a NaN score. */
+            /* An empty chunk has no visible key; its stored values are ignored. After a NaN score, the sum is NaN and not 0. */
             const int empty = l[i] == 0.0f || first_chunk + i >= a->chunks;
             const float weight = empty ? 0.0f : MERGE_EXP2(IN_BASE_TWO(x[i] - base));
             sees |= !empty;
@@ -113,7 +113,7 @@ FN void merge_row(const tile *t, const launch_args *a, const option_data *b, int
 }
 
 #ifdef MERGE_INSIDE
-/* By all of a group: a row to 32 neighbours. */
+/* Run by the whole group: 32 adjacent work-items a row. */
 FN void merge_tile(const tile *t, const launch_args *a, const option_data *b, __global void *o_data, __global float *lse_data,
                    __global const float *workspace)
 {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cpu: a lane is a query. A work-item owns BLOCK_M = LANES * VECTORS rows; Q, scores and output lie transposed in private
- * memory, so both products are one small kernel, a broadcast element of K or V times VECTORS vectors of rows:
+ * cpu: a lane is a query. A work-item owns BLOCK_M = LANES * VECTORS rows. Q, scores and output are transposed in private
+ * memory. So both products are the same small kernel: a broadcast element of K or V times VECTORS vectors of rows:
  *
- *        S[key][rows] += K[key][d] * Q[d][rows]              O[e][rows] += V[key][e] * P[key][rows]
+ *         S[key][rows] += K[key][d] * Q[d][rows]              O[e][rows] += V[key][e] * P[key][rows]
  *
- * and nothing ever crosses lanes. K and V in fp32 are read in place, at any strides (KV_IN_PLACE 1); narrower types are widened
- * a few rows or columns at a time. No local memory, no barrier.
+ * No operation crosses lanes. K and V in fp32 are read in place, at any strides (KV_IN_PLACE 1). Narrower types are widened a
+ * few rows or columns at a time. No local memory, no barrier.
  *
- * Host: LANES, VECTORS; KEYS and COLUMNS of V that a product takes at once (VECTORS times as many sums stay in registers);
+ * Host: LANES, VECTORS; KEYS and COLUMNS of V that a product computes at once (VECTORS times as many sums stay in registers);
  * KV_IN_PLACE.
  *
- * V of a key that no row of the tile sees is not read, so nothing in it (NaN included) can reach the output.
+ * V of a key that is masked for every row of the tile is not read, so no value there (NaN included) can reach the output.
  */
 #include "cl/engines/cpu/cpu_rows.cl"
 
@@ -22,7 +22,7 @@
 #define S_SET(e, r, c, x) (e)->s[(c)*VECTORS + (r)] = (x)
 #define O_AT(c, r) ((c)*VECTORS + (r))
 
-/* What K and V are read from. */
+/* The memory that products read K and V from. */
 #if KV_IN_PLACE
 #define KV_SPACE __global
 #else
@@ -42,8 +42,8 @@ typedef struct {
 #if !KV_IN_PLACE
     elem wide[WIDE_ELEMS];
 #endif
-    int columns; /* keys of this tile: BLOCK_N, less in the last one */
-    int far;     /* K and V of a head are too large to stay in a core's cache */
+    int columns; /* keys of this tile: BLOCK_N, fewer in the last block */
+    int far;     /* K and V of a head do not fit in a core's cache */
     __global const void *k, *v;
     long k_row0, k_seq, k_dim;
     long v_row0, v_seq, v_dim;
@@ -51,7 +51,7 @@ typedef struct {
 
 #include "cl/engines/cpu/cpu_vector.cl"
 
-/* Q of the tile, transposed. Rows past the last one repeat it; they are not stored. */
+/* Loads Q of the tile, transposed. Rows past the last repeat the last row; they are not stored. */
 FN void cpu_load_q(engine *e, const tile *t, const launch_args *a, __global const void *q)
 {
     ROLLED for (int j = 0; j < VECTORS; j++)
@@ -93,14 +93,15 @@ FN void engine_begin(engine *e, const tile *t, const launch_args *a, __global co
     e->far = (long)t->kv_length * (HEAD_DIM + HEAD_DIM_V) * 4 > FAR_BYTES;
     cpu_load_q(e, t, a, q);
 #if HEAD_DIM_V % LANES != 0
-    /* The columns that fill the last vector. */
+    /* Clears the columns that fill the last vector. */
     for (int i = HEAD_DIM_V * VECTORS; i < WHOLE_LANES(HEAD_DIM_V) * VECTORS; i++) {
         e->o[i] = (elem)(0.0f);
     }
 #endif
 }
 
-/* sum[i][rows] += x[i][n * step] * y[n][rows] for n < count: both products. `terms`, at most KEYS or COLUMNS, is a constant. */
+/* sum[i][rows] += x[i][n * step] * y[n][rows] for n < count, for both products. `terms`, at most KEYS or COLUMNS, is a
+ * constant. */
 FN void cpu_product(elem *sum, KV_SPACE const float *const *x, long step, const elem *y, int count, const int terms)
 {
     long at = 0;
@@ -117,7 +118,7 @@ FN void cpu_product(elem *sum, KV_SPACE const float *const *x, long step, const 
     }
 }
 
-/* Columns d ... d + terms - 1 of O, from keys begin ... end - 1 of the tile. */
+/* Adds keys begin ... end - 1 of the tile to columns d ... d + terms - 1 of O. */
 FN void cpu_add_columns(engine *e, KV_SPACE const float *const *v, long step, int d, const int terms, int begin, int end,
                         const elem *alpha)
 {
@@ -164,8 +165,7 @@ FN void engine_qk(engine *e, const tile *t, int key0, float factor)
 }
 
 #if SCORE_OPTIONS
-/* Whether key `c` of the tile may take part in the sums: it weighs something in some row, or its V is finite, so that 0 times
- * it is 0. */
+/* Whether key `c` of the tile may be added: its weight is not 0 in some row, or its V is finite, so that 0 times V is 0. */
 FN int cpu_is_harmless(const engine *e, int key0, int c)
 {
     elem weight = (elem)(0.0f);
@@ -182,7 +182,7 @@ FN int cpu_is_harmless(const engine *e, int key0, int c)
     return harmless;
 }
 
-/* Runs of keys between those that a mask or a bias hides from every row and whose V is not finite. */
+/* Adds runs of keys. The runs are separated by keys that a mask or a bias masks for every row and whose V is not finite. */
 FN void engine_pv(engine *e, const tile *t, int key0, const elem *alpha)
 {
     elem factor[VECTORS];

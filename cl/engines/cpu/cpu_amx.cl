@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cpu_amx: bf16 on x86 processors with matrix tiles (AMX): tdpbf16ps adds 16 x 16 sums of 32 products each. As in
- * cl/engines/cpu/cpu.cl a lane is a query, so that softmax never crosses lanes; A and B are the instruction's operands, 16 rows
- * of 64 bytes:
+ * cpu_amx: bf16 on x86 processors with matrix tiles (AMX). tdpbf16ps adds 16 x 16 sums of 32 products each. As in
+ * cl/engines/cpu/cpu.cl a lane is a query, so softmax never crosses lanes. A and B are the instruction's operands, 16 rows of
+ * 64 bytes:
  *
- *        S[key][rows] = K[key][d] * Q[d][rows]           A: K, in place where it can be     B: Q, in pairs of d, made once a
- * tile O[e][rows] += V[e][key] * P[key][rows]          A: V, transposed once a block      B: P, in pairs of keys
+ *         S[key][rows] = K[key][d] * Q[d][rows]
+ *                 A: K, in place where possible           B: Q, in pairs of d, packed once a tile
+ *         O[e][rows] += V[e][key] * P[key][rows]
+ *                 A: V, transposed once a block           B: P, in pairs of keys
  *
- * Everything lies in private memory, 16 rows of the tile after the other. A step has two operands of each kind in registers and
- * four sums. Weights are rounded to bf16 for the second product, the sum of a row is not.
+ * All operands are in private memory, in groups of 16 rows of the tile. A step has two operands of each kind and four sums in
+ * registers. Weights are rounded to bf16 for the second product; the sum of a row is not.
  *
- * Host: VECTORS, an even number. Elements of a row of K and of V lie side by side.
+ * Host: VECTORS, an even number. Elements of a row of K and of V are contiguous.
  */
 #define LANES 16
 #include "cl/engines/cpu/cpu_rows.cl"
@@ -22,11 +24,11 @@
 #define S_SET(e, r, c, x) (e)->s[(r)*BLOCK_N + (c)] = (x)
 #define ENGINE_END(e) amx_end()
 
-/* Pairs of elements of a head, and columns of O, in whole steps. */
+/* Pairs of elements of a head, and columns of O, rounded up to whole steps. */
 #define Q_PAIRS ((HEAD_DIM + 31) / 32 * 16)
 #define O_WIDTH ((HEAD_DIM_V + 31) / 32 * 32)
 #define O_AT(c, r) ((r)*O_WIDTH + (c))
-/* Keys that stay in the nearest cache, with Q of 32 rows and their scores, while all rows are multiplied by them. */
+/* Keys that stay in the first-level cache, with Q of 32 rows and their scores, while all rows are multiplied by them. */
 #define NEAR_KEYS (HEAD_DIM > 64 ? 64 : BLOCK_N)
 #define K_IN_PLACE (HEAD_DIM % 32 == 0)
 
@@ -38,8 +40,8 @@ typedef struct {
     elem s[VECTORS * BLOCK_N];             /* [rows][key] */
     elem o[VECTORS * O_WIDTH];             /* [rows][column] */
     elem largest[VECTORS];
-    int columns; /* keys of this tile: BLOCK_N, less in the last one */
-    int begin;   /* the first of them that some row of the tile sees */
+    int columns; /* keys of this tile: BLOCK_N, fewer in the last block */
+    int begin;   /* the first key visible to some row of the tile */
     __global const ushort *k, *v_data;
     long k_seq, v_seq;
 } engine;
@@ -56,7 +58,8 @@ FN void engine_begin(engine *e, const tile *t, const launch_args *a, __global co
     amx_begin();
 }
 
-/* Scores of two vectors of rows and keys begin ... end - 1 of the tile times factor, and the largest of each row so far. */
+/* Multiplies by `factor` the scores of two vectors of rows and keys begin ... end - 1 of the tile, and updates the largest
+ * score of each row. */
 FN void amx_scale_scores(engine *e, int r0, int begin, int end, float factor)
 {
     for (int r = r0; r < r0 + 2; r++) {
@@ -70,7 +73,7 @@ FN void amx_scale_scores(engine *e, int r0, int begin, int end, float factor)
     }
 }
 
-/* 32 keys from column c of the tile on, which begin at `first`, times 32 rows. */
+/* Multiplies 32 keys from column c of the tile on, which start at `first`, by 32 rows. */
 FN void amx_multiply_keys(engine *e, size_t first, long step, int r, int c)
 {
     TILE_ZERO_SUMS
@@ -111,7 +114,7 @@ FN void engine_qk(engine *e, const tile *t, int key0, float factor)
     }
 }
 
-/* Columns of O of a row that saw larger scores by now. */
+/* Rescales the columns of O of rows whose maximum has grown. */
 FN void amx_rescale(engine *e, const elem *alpha)
 {
     FOR_ROWS(r)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Operands of the tiles from K and V. Included once, by cl/engines/cpu/cpu_amx.cl.
+ * Packs K and V as operands of the matrix tiles. Included once, by cl/engines/cpu/cpu_amx.cl.
  */
 
-/* Rows c ... c + 31 of K's block, with zeros past the head and past the last key. */
+/* Copies rows c ... c + 31 of K's block, with zeros past the head and past the last key. */
 FN void amx_stage_keys(engine *e, __global const ushort *rows, int c)
 {
     for (int i = c; i < c + 32; i++) {
@@ -22,7 +22,7 @@ FN void amx_stage_keys(engine *e, __global const ushort *rows, int c)
     }
 }
 
-/* x transposed in part, as interleave_halves does it, in registers. */
+/* One step of a transposition of x, as interleave_halves does it, but in registers. */
 FN void amx_interleave(elem *y, const elem *x)
 {
     UNROLL for (int i = 0; i < LANES / 2; i++)
@@ -34,11 +34,11 @@ FN void amx_interleave(elem *y, const elem *x)
     }
 }
 
-/* Vectors of pairs of keys, columns across, to vectors of columns. */
+/* Transposes vectors of pairs of keys to vectors of columns. */
 FN void amx_store_values(uint16 *to, elem *x)
 {
     elem y[LANES];
-    ROLLED for (int pass = 0; pass < 2; pass++) /* all in registers either way, in half as much text */
+    ROLLED for (int pass = 0; pass < 2; pass++) /* all in registers, with half as much code */
     {
         amx_interleave(y, x);
         amx_interleave(x, y);
@@ -46,7 +46,7 @@ FN void amx_store_values(uint16 *to, elem *x)
     UNROLL for (int i = 0; i < LANES; i++) { to[i] = as_uint16(x[i]); }
 }
 
-/* 32 keys that all take part, a whole vector of columns. */
+/* Loads a whole vector of columns of 32 keys that all take part. */
 FN void amx_load_whole_values(uint16 *to, __global const ushort *row, long step)
 {
     elem x[LANES];
@@ -58,7 +58,7 @@ FN void amx_load_whole_values(uint16 *to, __global const ushort *row, long step)
     amx_store_values(to, x);
 }
 
-/* Any others. */
+/* Loads columns of any other keys. */
 FN void amx_load_some_values(const engine *e, uint16 *to, __global const ushort *row, const int *live, int d)
 {
     elem x[LANES];
@@ -74,7 +74,7 @@ FN void amx_load_some_values(const engine *e, uint16 *to, __global const ushort 
     ROLLED for (int i = 0; i < LANES; i++) { to[i] = as_uint16(x[i]); }
 }
 
-/* V of the block, transposed, in pairs of keys. */
+/* Loads V of the block, transposed, in pairs of keys. */
 FN void amx_load_values(engine *e, int key0)
 {
     for (int b = 0; b < e->columns; b += 32) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cpu_bf16: bf16 on x86 processors with AVX512-BF16: vdpbf16ps adds two products to each of 16 sums. The layout is that of
- * cl/engines/cpu/cpu_amx.cl, the loops are those of cl/engines/cpu/cpu.cl, over pairs:
+ * cpu_bf16: bf16 on x86 processors with AVX512-BF16. vdpbf16ps adds two products to each of 16 sums. The layout is that of
+ * cl/engines/cpu/cpu_amx.cl. The loops are those of cl/engines/cpu/cpu.cl, over pairs:
  *
- *        S[key][rows] += pair of K[key] * pairs of Q[rows]         K in place: a pair is a word of its row
- *        O[e][rows] += pair of V[e] * pairs of P[rows]             V in pairs of keys, made once a block
+ *         S[key][rows] += pair of K[key] * pairs of Q[rows]         K in place: a pair is a word of its row
+ *         O[e][rows] += pair of V[e] * pairs of P[rows]             V in pairs of keys, packed once a block
  *
- * Host: VECTORS, KEYS (times VECTORS sums stay in registers). HEAD_DIM is even; elements of a row lie side by side.
+ * Host: VECTORS, KEYS (times VECTORS sums stay in registers). HEAD_DIM is even. Elements of a row are contiguous.
  */
 #define LANES 16
 #include "cl/engines/cpu/cpu_rows.cl"
@@ -29,7 +29,7 @@ typedef struct {
     elem s[VECTORS * BLOCK_N];            /* [rows][key] */
     elem o[VECTORS * O_WIDTH];            /* [column][rows] */
     elem largest[VECTORS];
-    int columns, begin; /* keys of this tile, and the first that some row sees */
+    int columns, begin; /* keys of this tile, and the first key visible to some row */
     __global const ushort *k, *v_data;
     long k_seq, v_seq;
 } engine;
@@ -43,7 +43,7 @@ FN void engine_begin(engine *e, const tile *t, const launch_args *a, __global co
     pairs_begin(e, t, a, q, k, v);
 }
 
-/* sum += word, a pair for all lanes, times y. No builtin of this is the same from one compiler to the next. */
+/* sum += word * y, where `word` is one pair for all lanes. No builtin for this is the same in all compilers. */
 #define ADD_PAIRS(sum, word, y) __asm__("vdpbf16ps %2, %1, %0" : "+v"(sum) : "v"((uint16)(word)), "v"(y))
 
 FN void engine_qk(engine *e, const tile *t, int key0, float factor)
@@ -55,7 +55,7 @@ FN void engine_qk(engine *e, const tile *t, int key0, float factor)
     for (int c = 0; c < e->columns; c += KEYS) {
         __global const ushort *k[KEYS];
         elem sum[KEYS * VECTORS];
-        /* Past the last key that one again: such scores are never looked at. */
+        /* Past the last key, the last key repeats: such scores are never read. */
         UNROLL for (int i = 0; i < KEYS; i++) { k[i] = e->k + (key0 + min(c + i, e->columns - 1)) * e->k_seq; }
         UNROLL for (int i = 0; i < KEYS * VECTORS; i++) { sum[i] = (elem)(0.0f); }
         for (int d = 0; d < HEAD_DIM / 2; d++) {
@@ -78,7 +78,7 @@ FN void engine_qk(engine *e, const tile *t, int key0, float factor)
     UNROLL for (int j = 0; j < VECTORS; j++) { e->largest[j] = largest[j]; }
 }
 
-/* V of the block in pairs of keys. */
+/* Loads V of the block in pairs of keys. */
 FN void bf16_load_values(engine *e, int key0)
 {
     const ushort16 none = (ushort16)(0);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cpu_decode: few rows, as in decoding, where lanes of queries would stay empty and memory sets the pace. Lanes are elements of
- * the head instead, and a work-item owns the LANES (1, 4 or 8) rows that share keys:
+ * cpu_decode: few rows, as in decoding. Lanes of queries would stay empty, and memory limits the speed. So lanes are elements
+ * of the head, and a work-item owns the LANES (1, 4 or 8) rows that share keys:
  *
- *        S: WIDTH / LANES keys at a time, a vector of partial sums a key and row; WIDTH such vectors add up to one, whose lane
- * i is row i % LANES of key i / LANES, which is what softmax wants O: a vector of columns of V at a time, times a broadcast
- * weight a row
+ *         S: WIDTH / LANES keys at a time, one vector of partial sums for each key and row. WIDTH such vectors add up to one
+ *            vector, whose lane i is row i % LANES of key i / LANES: the layout that softmax takes.
+ *         O: a vector of columns of V at a time, times a broadcast weight for each row.
  *
- * K and V, of any type, are read in place, each element once. While one of them is worked on, the other one's next block is
- * asked for. The last vector of a head that is no multiple of WIDTH begins early; of K, what it has in common with the one
- * before counts once, and columns of O that are in both are kept from the last.
+ * K and V, of any type, are read in place, each element once. While K or V is processed, the next block of the other is
+ * prefetched. Where a head is not a multiple of WIDTH, its last vector starts early. For K, elements that are also in the
+ * vector before count once. For O, columns in both vectors are taken from the last.
  *
- * Host: LANES, WIDTH. Elements of a row of K and of V lie side by side, at least WIDTH of them.
+ * Host: LANES, WIDTH. Elements of a row of K and of V are contiguous, at least WIDTH of them.
  */
 #define EXP2(x) cpu_exp2(x)
 #define EXP_DIFFERENCE(x) cpu_exp(x)
@@ -65,12 +65,12 @@ typedef struct {
     wide s[BLOCK_N * LANES / WIDTH]; /* [key][row] */
     wide o[LANES * O_VECTORS];       /* [row][vector] */
     elem largest;
-    int columns; /* keys of this tile: BLOCK_N, less in the last one */
+    int columns; /* keys of this tile: BLOCK_N, fewer in the last block */
     __global const void *k, *v;
     long k_row0, k_seq, v_row0, v_seq;
 } engine;
 
-/* Where column c of a row of O is. */
+/* The position of column c in a row of O. */
 FN int decode_place(int c) { return c < (O_VECTORS - 1) * WIDTH ? c : c + O_VECTORS * WIDTH - HEAD_DIM_V; }
 
 FN elem decode_column(const engine *e, int c)
@@ -91,7 +91,7 @@ FN void decode_copy_row(const engine *e, int row, __global float *out)
     }
 }
 
-/* Rows past the last one repeat it; they are not stored. */
+/* Rows past the last repeat the last row; they are not stored. */
 FN void engine_begin(engine *e, const tile *t, const launch_args *a, __global const void *q, __global const void *k,
                      __global const void *v)
 {
@@ -113,18 +113,18 @@ FN void engine_begin(engine *e, const tile *t, const launch_args *a, __global co
     }
 }
 
-/* A row of K or V on its way into the cache. */
+/* Prefetches a row of K or V into the cache. */
 #define DECODE_FETCH(p, row, type, width) prefetch_row((__global const char *)(p) + (row)*SIZE_OF(type), (width)*SIZE_OF(type))
 
-/* 2n vectors to n: sums of neighbouring lanes, of the first vector of a pair below, of the second above. Not a function: loops
- * whose end is a parameter are not unrolled in time to keep x in registers. */
+/* From 2n vectors to n: sums of adjacent lanes, of the first vector of a pair in the low half, of the second in the high half.
+ * Not a function: compilers do not unroll loops with a parameter as limit early enough to keep x in registers. */
 #define DECODE_ADD_PAIRS(y, x, n)                                                                                              \
     UNROLL for (int i = 0; i < (n); i++)                                                                                       \
     {                                                                                                                          \
         y[i] = (wide)(x[2 * i].even, x[2 * i + 1].even) + (wide)(x[2 * i].odd, x[2 * i + 1].odd);                              \
     }
 
-/* WIDTH vectors to one: lane i is the sum of all lanes of x[i]. */
+/* From WIDTH vectors to one: lane i is the sum of all lanes of x[i]. */
 FN wide decode_add_lanes(const wide *x)
 {
     wide a[2], b;
@@ -145,7 +145,7 @@ FN wide decode_add_lanes(const wide *x)
     return b;
 }
 
-/* sum[key][row] += vector of K at element d of each key, times that of Q. The first `skipped` lanes count for nothing. */
+/* sum[key][row] += the vector of K at element d of each key, times that of Q. The first `skipped` lanes do not count. */
 FN void decode_add_products(const engine *e, wide *sum, const long *at, int d, const wide *q, const int skipped)
 {
     UNROLL for (int i = 0; i < KEYS; i++)
@@ -165,7 +165,7 @@ FN void engine_qk(engine *e, const tile *t, int key0, float factor)
     for (int c = 0; c < e->columns; c += KEYS) {
         wide sum[WIDTH];
         long at[KEYS];
-        /* Past the last key that one again: such scores are never looked at. */
+        /* Past the last key, the last key repeats: such scores are never read. */
         UNROLL for (int i = 0; i < KEYS; i++) { at[i] = e->k_row0 + (key0 + min(c + i, e->columns - 1)) * e->k_seq; }
         for (int i = 0; i < KEYS; i++) {
             DECODE_FETCH(e->v, e->v_row0 + (key0 + c + i) * e->v_seq, V_TYPE, HEAD_DIM_V);
@@ -188,7 +188,7 @@ FN void engine_qk(engine *e, const tile *t, int key0, float factor)
     }
 }
 
-/* Vectors n ... n + taken - 1 of O, from keys begin ... end - 1 of the block. */
+/* Adds keys begin ... end - 1 of the block to vectors n ... n + taken - 1 of O. */
 FN void decode_add_columns(engine *e, int key0, int begin, int end, int n, const int taken, const elem *alpha)
 {
     wide sum[LANES * TAKEN];
@@ -232,7 +232,8 @@ FN void decode_add_values(engine *e, int key0, int begin, int end, const elem *a
 }
 
 #if SCORE_OPTIONS
-/* Runs of keys between those that weigh nothing in any row, as a mask or a bias has it: their V may be no number. */
+/* Adds runs of keys. The runs are separated by keys with weight 0 in every row, which a mask or a bias masks: their V may be
+ * NaN. */
 FN void engine_pv(engine *e, const tile *t, int key0, const elem *alpha)
 {
     const elem one = (elem)(1.0f), *factor = alpha;

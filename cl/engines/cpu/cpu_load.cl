@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Whole vectors of the storage types, for the cpu engines. Included once, by an engine that defined WIDTH, the elements of a
- * vector.
+ * Whole vectors of the storage types, for the cpu engines. Included once, by an engine that defined WIDTH, the number of
+ * elements of a vector.
  */
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
 
 typedef JOIN(float, WIDTH) wide;
 
-/* Whether the compiler says what the processor widens by itself. */
+/* Whether the compiler can widen fp16 with the processor's own instruction. */
 #if defined(__F16C__) && defined(__has_builtin)
 #if __has_builtin(__builtin_convertvector)
 #define HALF_VECTORS
@@ -16,10 +16,10 @@ typedef JOIN(float, WIDTH) wide;
 
 #define as_wide(x) JOIN(as_float, WIDTH)(x)
 
-/* WIDTH elements from element `i` on, at no alignment but the element's. */
+/* Loads WIDTH elements from element `i` on, with no alignment but the element's. */
 FN wide load_fp32_vector(__global const void *p, long i) { return JOIN(vload, WIDTH)(0, (__global const float *)p + i); }
 #ifdef HALF_VECTORS
-/* One instruction, at any alignment, where PoCL's vload_half16 takes three. */
+/* One instruction, at any alignment. PoCL's vload_half16 takes three. */
 typedef half half_vector __attribute__((ext_vector_type(WIDTH), aligned(2)));
 FN wide load_fp16_vector(__global const void *p, long i)
 {
@@ -46,13 +46,13 @@ FN void store_bf16_vector(wide x, __global void *p, long i)
     JOIN(vstore, WIDTH)(JOIN(convert_ushort, WIDTH)(bits), 0, (__global ushort *)p + i);
 }
 
-/* load_fp32_vector beside load_fp32, and so on. */
+/* LOAD_K_VECTOR is load_fp32_vector where LOAD_K is load_fp32, and so on. */
 #define LOAD_Q_VECTOR JOIN(LOAD_Q, _vector)
 #define LOAD_K_VECTOR JOIN(LOAD_K, _vector)
 #define LOAD_V_VECTOR JOIN(LOAD_V, _vector)
 #define STORE_O_VECTOR JOIN(STORE_O, _vector)
 
-/* The compiler's own prefetch, into the second cache. */
+/* The compiler's own prefetch, into the second-level cache. */
 #if defined(HAS_PREFETCH) && defined(__has_builtin)
 #if __has_builtin(__builtin_prefetch)
 #define PREFETCH(p) __builtin_prefetch((const void *)(size_t)(p), 0, 2)
@@ -62,7 +62,7 @@ FN void store_bf16_vector(wide x, __global void *p, long i)
 #define PREFETCH(p) (void)(p)
 #endif
 
-/* Bytes of one cache line on nearly all CPUs; a wrong guess costs time only. */
+/* Bytes of a cache line on nearly all CPUs. A wrong value only costs time. */
 #define LINE_BYTES 64
 
 /* `row` is the address of the first element, `bytes` a constant. */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * exp2 and tanh of the cpu engines: no calls, no branches, an elem at a time. Included once, by an engine.
+ * exp2, exp and tanh of the cpu engines: no calls and no branches, for a whole elem. Included once, by an engine.
  */
-/* 2^x for x up to 127: x = n + f with n the nearest integer, found by adding 1.5 * 2^23 + 127, whose low bits then hold the
- * exponent of 2^n; 2^f by a polynomial that is 1 at 0, within 9.2e-8 before rounding. At most 2.1 ulp off with fma, 2.3
- * without. Exactly 0 below -126, -inf included, so that no result is subnormal; the comparison lets NaN through. */
+/* 2^x for x up to 127. x = n + f, where n is the nearest integer. It is found by adding 1.5 * 2^23 + 127, after which the low
+ * bits hold the exponent of 2^n. 2^f is a polynomial that is 1 at 0, accurate to 9.2e-8 before rounding. The error is at most
+ * 2.1 ulp with fma, and 2.3 ulp without. The result is exactly 0 below -126, -inf included, so that no result is subnormal. The
+ * comparison lets NaN pass through. */
 FN elem cpu_power(elem t, elem f, index vanishes)
 {
     elem p = MULTIPLY_ADD((elem)(1.32647285e-3f), f, (elem)(9.67151299e-3f));
@@ -18,7 +19,7 @@ FN elem cpu_exp2(elem x)
     const elem t = x + (elem)(12583039.0f), f = x - (t - (elem)(12583039.0f));
     return cpu_power(t, f, (index)(x < (elem)(-126.0f)));
 }
-/* e^x, in as many instructions where there is a fused multiply-add. */
+/* e^x, with as many instructions where there is a fused multiply-add. */
 FN elem cpu_exp(elem x)
 {
     const elem t = MULTIPLY_ADD(x, (elem)(LOG2_E), (elem)(12583039.0f));
@@ -26,7 +27,8 @@ FN elem cpu_exp(elem x)
     return cpu_power(t, f, (index)(x < (elem)(-126.0f * LN_2)));
 }
 
-/* Below 0.55 a polynomial (4e-9 off before rounding), above it 1 - 2 / (e^2x + 1), which is 1 from 10 on. NaN passes. */
+/* Below 0.55 a polynomial (error 4e-9 before rounding), above it 1 - 2 / (e^2x + 1), which is 1 from 10 on. NaN passes
+ * through. */
 FN elem cpu_tanh(elem x)
 {
     const elem size = as_elem(as_index(x) & 0x7fffffff), z = x * x;

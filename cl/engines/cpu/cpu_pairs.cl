@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What engines have in common whose instructions multiply pairs of bf16: Q in pairs of its columns, weights in pairs of keys,
- * and which values take part. Included once, by an engine whose struct has q, s, p, o, k, k_seq, v_data and v_seq as
- * cl/engines/cpu/cpu_amx.cl says, with Q_PAIRS and O_WIDTH.
+ * Code shared by engines whose instructions multiply pairs of bf16: Q in pairs of its columns, weights in pairs of keys, and
+ * the test of which values take part. Included once, by an engine whose struct has q, s, p, o, k, k_seq, v_data and v_seq as
+ * in cl/engines/cpu/cpu_amx.cl, with Q_PAIRS and O_WIDTH.
  */
 /* 32 elements at any address. */
 typedef uint16 __attribute__((aligned(2))) any_words;
 FN elem load_words(__global const ushort *p) { return as_elem(*(__global const any_words *)p); }
 
-/* Q of the tile in pairs, zeros past the head. Rows past the last one repeat it; they are not stored. */
+/* Loads Q of the tile in pairs, with zeros past the head. Rows past the last repeat the last row; they are not stored. */
 FN void pairs_load_q(engine *e, const tile *t, const launch_args *a, __global const ushort *q)
 {
     ROLLED for (int j = 0; j < VECTORS; j++)
@@ -47,8 +47,8 @@ FN void pairs_begin(engine *e, const tile *t, const launch_args *a, __global con
     }
 }
 
-/* Weights to bf16, in pairs of keys, zeros to the end of 32 keys. Weights lie in 0 ... 1: halves are rounded up. A row with NaN
- * among them has NaN for its sum, whatever becomes of it here. */
+/* Packs weights as bf16 in pairs of keys, with zeros to the end of 32 keys. Weights are in 0 ... 1, and ties round up. In a row
+ * with NaN, the sum is NaN, so its weights do not matter here. */
 FN void pairs_pack_weights(engine *e)
 {
     FOR_ROWS(r)
@@ -65,7 +65,8 @@ FN void pairs_pack_weights(engine *e)
     }
 }
 
-/* Whether V of a key takes part: some row sees it, or might. What a mask or a bias hides from every row weighs nothing. */
+/* Whether V of a key takes part: the key is visible to some row, or may be. A key that a mask or a bias masks for every row
+ * weighs nothing. */
 FN int value_takes_part(const engine *e, int c)
 {
     int weighs = 1;
@@ -80,7 +81,7 @@ FN int value_takes_part(const engine *e, int c)
 
 FN elem pair_of_values(ushort16 low, ushort16 high) { return as_elem(convert_uint16(low) | (convert_uint16(high) << 16)); }
 
-/* 16 columns from d on of a row of V, zeros past the head. */
+/* 16 columns from d on of a row of V, with zeros past the head. */
 FN ushort16 some_values(__global const ushort *row, int d)
 {
     ushort16 x = (ushort16)(0);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * K and V of the cpu engine, read in place: fp32, any strides. Included once, by cl/engines/cpu/cpu.cl.
  *
- * KEYS rows read side by side hide their order from the hardware's prefetcher. Where K and V come from afar, rows of the next
- * product are asked for here; where they stay in the cache, asking costs 3%.
+ * The hardware prefetcher does not detect the order of KEYS rows read in parallel. Where K and V do not fit in the cache, rows
+ * of the next product are prefetched here. Where they fit, prefetching costs 3%.
  */
-/* Makes k[] point at keys c ... c + KEYS - 1 of the tile that begins at key0 (past the last one, at that one again: such scores
- * are never looked at). Returns the step from one element of a key to the next. */
+/* Makes k[] point at keys c ... c + KEYS - 1 of the tile that starts at key0. Past the last key, the last key repeats: such
+ * scores are never read. Returns the step from one element of a key to the next. */
 FN long cpu_take_keys(engine *e, __global const float **k, int key0, int c)
 {
     __global const float *const first = (__global const float *)e->k + e->k_row0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What engines say to the algorithm in which a lane is a query: elem r of a tile's rows is LANES queries, and softmax never
- * crosses lanes. Included before the engine's struct, which has `columns` and `largest`; S_GET, S_SET and O_AT are its own.
+ * The contract's macros for engines in which a lane is a query. Elem r of a tile's rows is LANES queries, and softmax never
+ * crosses lanes. Included before the engine's struct, which has `columns` and `largest`. The engine itself defines S_GET,
+ * S_SET and O_AT.
  */
 #define EXP2(x) cpu_exp2(x)
 #define EXP_DIFFERENCE(x) cpu_exp(x)

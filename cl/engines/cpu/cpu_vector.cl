@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What an engine whose lanes are queries does with whole vectors: transposition of Q and O, on their way in and out. Included
+ * Whole vectors in engines whose lanes are queries: transposition of Q when it is loaded and of O when it is stored. Included
  * once, by an engine that defined O_AT(column, row).
  */
-/* What runs once a tile stays a loop: unrolled and vectorised it took as long to compile as all the rest. */
+/* Code that runs once a tile stays a loop. Unrolled and vectorized, it took as long to compile as all the rest. */
 #ifdef __clang__
 #define ROLLED _Pragma("clang loop vectorize(disable) interleave(disable) unroll(disable)")
 #else
@@ -13,7 +13,7 @@
 #include "cl/engines/cpu/cpu_load.cl"
 #include "cl/engines/cpu/cpu_math.cl"
 
-/* y = x transposed in part: log2(LANES) of these steps make the whole transposition. */
+/* y = one step of a transposition of x; log2(LANES) such steps transpose it. */
 FN void interleave_halves(elem *y, const elem *x)
 {
     ROLLED for (int i = 0; i < LANES / 2; i++)
@@ -25,7 +25,7 @@ FN void interleave_halves(elem *y, const elem *x)
     }
 }
 
-/* LANES vectors of LANES elements: element j of x[i] changes place with element i of x[j]. */
+/* Transposes LANES vectors of LANES elements: element j of x[i] and element i of x[j] change places. */
 FN void transpose_vectors(elem *x)
 {
     elem y[LANES];
@@ -42,7 +42,7 @@ FN void transpose_vectors(elem *x)
 #endif
 }
 
-/* Rows r * LANES ... r * LANES + LANES - 1 of the tile's output. */
+/* Stores rows r * LANES ... r * LANES + LANES - 1 of the tile's output. */
 FN void cpu_store_rows(engine *e, const tile *t, const launch_args *a, int r, __global void *o)
 {
     const int row0 = t->row0 + r * LANES, rows = min(LANES, t->rows - row0);

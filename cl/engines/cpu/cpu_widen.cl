@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * K and V of the cpu engine, widened to fp32 into a buffer that stays in the nearest cache: KEYS rows of K, then LANES columns
- * of V at a time. Any types, any strides. Included once, by cl/engines/cpu/cpu.cl.
+ * K and V of the cpu engine, widened to fp32 into a buffer that stays in the first-level cache: KEYS rows of K, then LANES
+ * columns of V at a time. Any types, any strides. Included once, by cl/engines/cpu/cpu.cl.
  */
 #if LANES % COLUMNS != 0
 #error "cpu: LANES must be a multiple of COLUMNS"
 #endif
 
-/* Makes k[] point at keys c ... c + KEYS - 1 of the tile that begins at key0 (past the last one, at that one again: such scores
- * are never looked at). Returns the step from one element of a key to the next. */
+/* Makes k[] point at keys c ... c + KEYS - 1 of the tile that starts at key0. Past the last key, the last key repeats: such
+ * scores are never read. Returns the step from one element of a key to the next. */
 FN long cpu_take_keys(engine *e, const float **k, int key0, int c)
 {
     UNROLL for (int i = 0; i < KEYS; i++) { k[i] = (const float *)e->wide + i * WHOLE_LANES(HEAD_DIM); }
@@ -27,7 +27,7 @@ FN long cpu_take_keys(engine *e, const float **k, int key0, int c)
     return 1;
 }
 
-/* Columns d ... d + LANES - 1 of V, one vector a key; zeros past the last column. */
+/* Loads columns d ... d + LANES - 1 of V, one vector for each key, with zeros past the last column. */
 FN void cpu_widen_columns(engine *e, int key0, int begin, int end, int d)
 {
     const int width = min(LANES, HEAD_DIM_V - d);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * reference: a work-item owns one row. Plain loops, any strides, no local memory, no barrier, any work-group size.
  *
- *        S  1 x BLOCK_N  in private memory         O  1 x HEAD_DIM_V  in private memory
+ *         S  1 x BLOCK_N  in private memory         O  1 x HEAD_DIM_V  in private memory
  *
- * V of a key that this row does not see is never read into a sum, so nothing in it (NaN included) can reach the output.
+ * V of a key that is masked for this row is never added, so no value there (NaN included) can reach the output.
  */
 #define LANES 1
 #define EXP2(x) exp2(x)
@@ -72,7 +72,7 @@ FN void engine_pv(engine *e, const tile *t, int key0, const elem *alpha)
     }
     for (int c = 0; c < BLOCK_N; c++) {
         const float p = e->s[c];
-        /* p is 0 for a key that is not seen; NaN must pass, hence no `p > 0`. */
+        /* p is 0 for a masked key. NaN must pass through, hence no `p > 0`. */
         if (p != 0.0f) {
             const long row = e->v_row0 + (key0 + c) * e->v_seq;
             for (int d = 0; d < HEAD_DIM_V; d++) {

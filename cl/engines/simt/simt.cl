@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
- * simt: a work-group owns a tile; K and V stream through local memory, products are register micro-tiles of fp32 FMA.
+ * simt: a work-group owns a tile. K and V stream through local memory. Products are register micro-tiles of fp32 FMA.
  *
- *        ITEMS_X work-items across (x), ITEMS_Y down (y); neighbours are one below the other, two by two, then comes the next
- * x. Work-item (x, y) holds
+ *         ITEMS_X work-items across (x), ITEMS_Y down (y). Adjacent work-items form pairs: two values of y, then the next x.
+ *         Work-item (x, y) holds
  *
- *        rows      (y + ITEMS_Y * j) * ROW_VECTOR + i         i < ROW_VECTOR, in all ROWS_PER_ITEM
- *        S columns (x + ITEMS_X * j) * COL_VECTOR + i         i < COL_VECTOR, in all COLS_PER_ITEM
- *        O columns (x + ITEMS_X * j) * V_VECTOR + i           i < V_VECTOR, j < O_VECTORS
+ *         rows      (y + ITEMS_Y * j) * ROW_VECTOR + i         i < ROW_VECTOR, in all ROWS_PER_ITEM
+ *         S columns (x + ITEMS_X * j) * COL_VECTOR + i         i < COL_VECTOR, in all COLS_PER_ITEM
+ *         O columns (x + ITEMS_X * j) * V_VECTOR + i           i < V_VECTOR, j < O_VECTORS
  *
- *        local memory   [ Q, whole ] [ P ] [ parts ] [ slot ] [ slot ]   all in float4
+ *         local memory   [ Q, whole ] [ P ] [ parts ] [ slot ] [ slot ]   all in float4
  *
- *        Q and K lie there column by column, V and P key by key, so that both products are outer ones: for a column of K, or a
- *        key of V, a work-item reads its rows' numbers and its columns' numbers, vectors of both, and multiplies each by each.
- *        With the numbers of a dot product in one vector instead, NVIDIA's two register banks would serve both operands and the
- *        sum from one bank half of the time. K_BY_ROWS: K key by key too, so that 16 bytes of it are four of its columns.
+ * Local memory holds Q and K column by column, and V and P key by key, so both products are outer products. For each column of
+ * K, or key of V, a work-item reads the values of its rows and of its columns as vectors, and multiplies each row by each
+ * column. With the terms of a dot product in one vector, NVIDIA's two register banks would serve both operands and the sum
+ * from one bank half of the time. K_BY_ROWS: K is key by key too, so that 16 bytes are four of its columns.
  *
- * A key block is a stream of chunks: K_CHUNKS times DEPTH_CHUNK columns of K (with those of Q, unless Q is resident), then
- * V_CHUNKS times VALUE_CHUNK rows of V. With two slots the next chunk, of this or the next block, is on its way while one is
- * multiplied, and a chunk costs one barrier, or none where each slot has its own; with one slot it costs two
- * (cl/engines/simt/simt_turns.cl).
+ * A key block is a stream of chunks: K_CHUNKS chunks of DEPTH_CHUNK columns of K (with those of Q, unless Q is resident), then
+ * V_CHUNKS chunks of VALUE_CHUNK rows of V. With two slots, the next chunk, of this or the next block, is copied while the
+ * current one is multiplied. A chunk then costs one barrier, or none where each slot has its own barriers. With one slot it
+ * costs two (cl/engines/simt/simt_turns.cl).
  *
- * Tiles of few rows are another matter: cl/engines/simt/simt_few.cl.
+ * Tiles of few rows have their own code: cl/engines/simt/simt_few.cl.
  */
 #include "cl/engines/simt/simt_base.cl"
 
@@ -40,7 +40,7 @@
 #define O_VECTORS ((HEAD_DIM_V + ITEMS_X * V_VECTOR - 1) / (ITEMS_X * V_VECTOR))
 #define V_COLS (O_VECTORS * ITEMS_X * V_VECTOR)
 
-/* In float4; one more than needed, so that neighbours along the other axis lie in distinct banks. */
+/* Strides in float4, one more than needed, so that adjacent work-items along the other axis read distinct banks. */
 #define ROWS_STRIDE (BLOCK_M / 4 + 1)
 #define KEYS_STRIDE (BLOCK_N / 4 + 1)
 #define V_STRIDE (V_COLS / 4 + 1)
@@ -51,11 +51,11 @@
 #define QK_SIZE (K_SIZE + (Q_RESIDENT ? 0 : DEPTH_CHUNK * ROWS_STRIDE))
 #define V_SIZE (VALUE_CHUNK * V_STRIDE)
 #define SLOT_SIZE (QK_SIZE > V_SIZE ? QK_SIZE : V_SIZE)
-/* Work-items of a row that lie in one warp. Where the others lie in a second one, the two meet in local memory. */
+/* Work-items of a row in one warp. Where a row spans two warps, they exchange values through local memory. */
 #define WARP_X (ITEMS_X > 16 ? 16 : ITEMS_X)
 #define PARTS_SIZE (ITEMS_X > WARP_X ? BLOCK_M / 2 : 0)
 #define LOCAL_SIZE (Q_RESIDENT_SIZE + P_SIZE + PARTS_SIZE + SLOTS * SLOT_SIZE)
-/* A flag a key, where an explicit mask or bias may hide one from every row. */
+/* One flag a key, where an explicit mask or bias can mask a key for every row. */
 #define SEEN_SIZE (SCORE_OPTIONS ? BLOCK_N : 1)
 #if LOCAL_SIZE * 16 + SEEN_SIZE * 4 + SLOT_BARRIERS * 32 != LOCAL_BYTES
 #error "simt: the host half counts local memory differently"
@@ -98,10 +98,10 @@ typedef struct {
     __local int *seen;
     matrix q, k, v;
     int x, y;
-    int turn; /* which slot holds chunk 0 */
+    int turn; /* the slot of chunk 0 */
 #if SLOT_BARRIERS
     __local ulong *barriers;
-    int chunk_number; /* of all chunks of the tile, the one at work */
+    int chunk_number; /* number of the current chunk among all chunks of the tile */
 #endif
     float s[S_ROWS][S_COLS];
     float o[S_ROWS][O_COLS];
@@ -124,7 +124,7 @@ FN void matrix_set(matrix *m, __global const void *data, long at, const tensor_v
     m->col_step = view.dim;
     m->head_step = view.head;
     m->pack = pack;
-    /* The address is taken as a number: a call may start at any element of its buffer. */
+    /* The address is tested as a number, since a call may start at any element of its buffer. */
     m->aligned = (((size_t)data + (size_t)at * size) & (4 * size - 1)) == 0;
 }
 
@@ -134,7 +134,7 @@ FN void stage_q(engine *e, const tile *t, __local float4 *to, int cols, int col0
                    0);
 }
 
-/* Starts on its way: chunk `chunk` of the key block at key0. Rows that no row of the tile sees arrive as 0. */
+/* Starts copying chunk `chunk` of the key block at key0. Keys that are masked for every row of the tile become 0. */
 FN void chunk_stage(engine *e, const tile *t, int key0, int chunk, __local float4 *slot)
 {
     if (chunk < K_CHUNKS) {
@@ -158,8 +158,8 @@ FN void engine_begin(engine *e, const tile *t, const launch_args *a, __global co
 {
     const int item = (int)get_local_id(0);
     const int key0 = tile_first_block(t);
-    /* NVIDIA's local memory hands 16 bytes to two neighbours at once where both read the same: so every work-item shares its
-     * operand of the columns with one neighbour (item ^ 1) and that of the rows with the other (item ^ 2). */
+    /* NVIDIA's local memory serves two adjacent work-items with one access of 16 bytes if both read the same. So each work-item
+     * shares its column operand with one of them (item ^ 1) and its row operand with another (item ^ 2). */
     e->x = item / 2 % ITEMS_X;
     e->y = item / (2 * ITEMS_X) * 2 + item % 2;
     e->turn = 0;
@@ -177,7 +177,7 @@ FN void engine_begin(engine *e, const tile *t, const launch_args *a, __global co
     }
 }
 
-/* x[0] ... x[count - 1]: vectors of `vector` floats, `step` vectors apart. */
+/* Reads x[0] ... x[count - 1]: vectors of `vector` floats, `step` vectors apart. */
 FN void read_vectors(float *x, __local const float *from, int count, int vector, int step)
 {
     UNROLL_REGISTERS
@@ -195,10 +195,10 @@ FN void read_vectors(float *x, __local const float *from, int count, int vector,
     }
 }
 
-/* There and back along the columns: from one product to the next one operand stays. */
+/* Alternates the direction along the columns, so that one operand stays the same from one product to the next. */
 #define THERE_AND_BACK(r, i, count) ((r) % 2 ? (count)-1 - (i) : (i))
 
-/* sum[r][c] += a[r] * b[c], `count` times. Of many columns, eight at a time: registers are short. */
+/* sum[r][c] += a[r] * b[c], `count` times. Many columns are done eight at a time, since registers are scarce. */
 #define COLS_AT_ONCE(cols) ((cols) % 8 == 0 ? 8 : (cols))
 #define OUTER_PRODUCTS(sum, cols, count, a_from, a_vector, a_stride, b_from, b_vector, b_stride)                               \
     UNROLL_STEPS                                                                                                               \
@@ -309,8 +309,8 @@ FN void product_pv(engine *e, __local const float *p, __local const float *v)
     OUTER_PRODUCTS(e->o, O_COLS, VALUE_CHUNK / CHUNK_PARTS, p, ROW_VECTOR, ROWS_STRIDE, v, V_VECTOR, V_STRIDE)
 }
 
-/* 0 * NaN is NaN: V of keys that weigh nothing in every row of the tile must be 0, whatever stands there. Keys past the ends
- * arrive as 0; which ones a mask or a bias hides is known only now. */
+/* 0 * NaN is NaN, so V of keys with weight 0 in every row of the tile must be 0. Keys outside the tile's range arrive as 0. The
+ * keys that a mask or a bias masks are known only now. */
 FN void mark_seen(engine *e)
 {
     const int item = (int)get_local_id(0);
@@ -348,7 +348,7 @@ FN void engine_pv(engine *e, const tile *t, int key0, const elem *alpha)
     {
         FOR_O_COLS(c) { e->o[r][c] *= alpha[r]; }
     }
-    /* Chunks behind the last key weigh nothing, and no block comes behind them. */
+    /* Chunks past the last key weigh nothing, and no block follows them. */
     for (int chunk = 0; chunk < V_CHUNKS && key0 + chunk * VALUE_CHUNK < t->key_end; chunk++) {
         chunk_await(e, t, key0, K_CHUNKS + chunk);
         if (SCORE_OPTIONS) {
@@ -370,7 +370,7 @@ FN void engine_pv(engine *e, const tile *t, int key0, const elem *alpha)
 }
 
 #ifdef WARP_ASM
-/* Every warp's part of a row, where a row lies in two of them; in place of x, the other one's. */
+/* Exchanges the parts of a row between the two warps that hold it. x becomes the other warp's value. */
 #if ITEMS_X > WARP_X
 FN void parts_exchange(engine *e, elem *x)
 {
@@ -416,7 +416,7 @@ FN void engine_fold_sum(engine *e, elem *x)
 #endif
 }
 #else
-/* Every work-item of a row shows its value in P's place, which is free: the others are past the product that read it. */
+/* Each work-item of a row writes its value to the place of P, which is free: all are past the product that read it. */
 FN void values_show(engine *e, const elem *x)
 {
     FOR_ROWS(r) { ((__local float *)P_PLACE(e))[ENGINE_ROW(e, r) * ITEMS_X + e->x] = x[r]; }

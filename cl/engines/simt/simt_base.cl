@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * simt: what its two kinds of tiles share. How loops over registers are unrolled, NVIDIA's instructions, the matrices that a
- * tile reads.
+ * simt: code that both kinds of its tiles share. Unrolling of loops over registers, NVIDIA's instructions, the matrices of a
+ * tile.
  */
 #define LANES 1
 #if defined(NVIDIA_PTX) && defined(__NV_CL_C_VERSION)
@@ -8,7 +8,7 @@
 #if NVIDIA_PTX >= 80
 #define COPY_ASM
 #endif
-/* exp2() spends four more instructions on results below 2^-126, which no sum notices. */
+/* exp2() spends four more instructions on results below 2^-126, which do not change any sum. */
 FN float exp2_ptx(float x)
 {
     float y;
@@ -19,8 +19,8 @@ FN float exp2_ptx(float x)
 #else
 #define EXP2(x) exp2(x)
 #endif
-/* Register arrays are indexed by constants where loops over them are unrolled. A CPU has no such arrays, and its compiler would
- * take seconds over the unrolled text. */
+/* Loops over register arrays are unrolled, so that indices are constants. A CPU has no such arrays, and its compiler would take
+ * seconds for the unrolled code. */
 #ifdef KEEP_LOOPS
 #define UNROLL_REGISTERS
 #define UNROLL_STEPS
@@ -38,14 +38,14 @@ FN float exp2_ptx(float x)
 #define UNROLL_QUADS _Pragma("unroll 4")
 #define UNROLL_LOADS _Pragma("unroll 8")
 #define ROLLED _Pragma("unroll 1")
-/* Loads through registers need several on their way at once, copies past them do not. */
+/* Loads through registers need several in flight at once. Copies without registers do not. */
 #ifdef COPY_ASM
 #define UNROLL_BANDS ROLLED
 #else
 #define UNROLL_BANDS _Pragma("unroll 2")
 #endif
 #endif
-/* One instruction, and it passes over a NaN in `b` as well as the comparison that stands for it on CPUs. */
+/* One instruction. Like the comparison used on CPUs, it ignores a NaN in `b`. */
 #ifndef KEEP_LOOPS
 #define LARGER(a, b) fmax(a, b)
 #endif
@@ -54,13 +54,13 @@ FN float exp2_ptx(float x)
 #include "cl/engines/nvidia/nv_groups.cl"
 #endif
 
-/* Q, K or V of one tile. Element (row, col) stands at `at` + row * row_step + col * col_step. */
+/* Q, K or V of one tile. Element (row, col) is at `at` + row * row_step + col * col_step. */
 typedef struct {
     __global const void *data;
     long at, row_step, col_step;
-    long head_step; /* rows are queries of `pack` neighbouring heads, as in cl/tile.cl */
+    long head_step; /* rows are queries of `pack` adjacent heads, as in cl/tile.cl */
     int pack;
-    int aligned; /* 16 bytes, or four elements, at once */
+    int aligned; /* loads of 16 bytes, or of four elements, are aligned */
 } matrix;
 
 FN long matrix_row(const matrix *m, int row)

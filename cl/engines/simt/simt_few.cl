@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
- * simt with few rows: reading K and V is all that takes time, so they go from memory to registers without a stop. Included by
+ * simt with few rows. Only reading K and V takes time, so they go directly from memory to registers. Included by
  * cl/engines/simt/simt.cl.
  *
- *        Of the row of a key, a work-item holds one piece: 8 columns. K_LANES neighbours hold a key of K, V_LANES one of V, and
- *        a group reads WORK_GROUP / K_LANES keys at once, K_STEPS times a block. The piece meets all rows of Q, which every
- *        work-item has in registers for its columns.
+ * A work-item holds one piece of a key's row: 8 columns. K_LANES adjacent work-items hold a key of K, V_LANES a key of V. A
+ * group reads WORK_GROUP / K_LANES keys at once, K_STEPS times a block. Each piece is multiplied by all rows of Q, which every
+ * work-item holds in registers for its columns.
  *
- *        S    pieces of a product are added up through local memory. Work-item (x, y) of ITEMS_X x ITEMS_Y then holds
- *             rows y + ITEMS_Y * r, keys x + ITEMS_X * c
- *        O    a work-item sums all rows in its columns over the keys that it reads; behind the loop these sums are added up
- *             through local memory, and (x, y) holds rows y + ITEMS_Y * r, columns x + ITEMS_X * c
+ *         S    pieces of a product are added through local memory. Work-item (x, y) of ITEMS_X x ITEMS_Y then holds
+ *              rows y + ITEMS_Y * r, keys x + ITEMS_X * c
+ *         O    a work-item sums all rows in its columns over the keys that it reads. After the loop these sums are added
+ *              through local memory, and (x, y) holds rows y + ITEMS_Y * r, columns x + ITEMS_X * c
  *
- * V of a block is on its way while K meets Q, and K of the next one while P meets V. With RING_SLOTS (devices that copy to
- * local memory without registers) two blocks of both are: each work-item has places of its own there and needs nobody's leave
- * to read them. Two barriers a block.
+ * V of a block is in flight while K is multiplied by Q, and K of the next block while P is multiplied by V. With RING_SLOTS
+ * (devices that copy to local memory without registers) two blocks of both are in flight. Each work-item has its own slots
+ * there, so reading them needs no barrier. Two barriers a block.
  */
 #define ITEMS_X 32
 #define ITEMS_Y (WORK_GROUP / ITEMS_X)
@@ -22,7 +22,7 @@
 #error "simt: the tile is not what the work-items cover"
 #endif
 #define LANES_FOR(width) ((width) <= 32 ? 4 : (width) <= 64 ? 8 : (width) <= 128 ? 16 : 32)
-/* Q by sixteen bytes: only where few instructions matter more than a short text. */
+/* Q is loaded by 16 bytes only where few instructions matter more than short code. */
 #define WIDE_Q (RING_SLOTS != 0)
 #define UNROLL_SOME _Pragma("unroll 2")
 #define K_LANES LANES_FOR(HEAD_DIM)
@@ -32,7 +32,7 @@
 #define K_STEPS (BLOCK_N / K_AT_ONCE)
 #define V_STEPS (BLOCK_N / V_AT_ONCE)
 #define V_COLS (V_LANES * 8)
-/* Pieces of a product for one key: float4 at an odd stride. */
+/* Stride of the pieces of a product for one key: an odd number of float4. */
 #define PIECES_STRIDE ((K_LANES / 4 | 1) * 4)
 
 #define S_ROWS ROWS_PER_ITEM
@@ -52,8 +52,8 @@
 #define ENGINE_O_COL(e, c) ((e)->x + ITEMS_X * (c))
 #define ENGINE_OWNS_ROWS(e) ((e)->x == 0)
 
-/* 8 elements as they lie in memory; of fp32 the second half comes from the second half of the row's lanes, so that neighbours
- * read neighbouring bytes. */
+/* 8 elements in their order in memory. The second half of fp32 comes from the second half of the row, so that adjacent
+ * work-items read adjacent bytes. */
 #if K_TYPE == FP32
 #define K_QUADS 2
 #else
@@ -66,14 +66,14 @@
 #endif
 #define PIECE_COL(quads, lanes, lane, i) ((quads) == 2 ? (i) / 4 * (lanes)*4 + (lane)*4 + (i) % 4 : (lane)*8 + (i))
 
-/* In float. Sums of O come where pieces of products were. */
+/* Sizes in floats. Sums of O reuse the place of the pieces of products. */
 #define PIECES_SIZE (BLOCK_M * BLOCK_N * PIECES_STRIDE)
 #define SUMS_SIZE (V_AT_ONCE * BLOCK_M * V_COLS)
 #define SHARED_SIZE (PIECES_SIZE > SUMS_SIZE ? PIECES_SIZE : SUMS_SIZE)
 #define P_SIZE (BLOCK_N * BLOCK_M)
 #define FOLD_SIZE (BLOCK_M * ITEMS_X)
 #define ALPHA_SIZE ((BLOCK_M + 3) / 4 * 4)
-/* In 16 bytes a work-item. */
+/* In units of 16 bytes a work-item. */
 #define RING_SIZE (RING_SLOTS * (K_STEPS * K_QUADS + V_STEPS * V_QUADS))
 #if (SHARED_SIZE + P_SIZE + FOLD_SIZE + ALPHA_SIZE) * 4 + RING_SIZE * WORK_GROUP * 16 != LOCAL_BYTES
 #error "simt: the host half counts local memory differently"
@@ -91,7 +91,7 @@ typedef struct {
     matrix k, v;
     int x, y;
 #if RING_SLOTS
-    int turn; /* which slot holds this block */
+    int turn; /* the slot of this block */
 #else
     uint4 k_raw[K_STEPS * K_QUADS], v_raw[V_STEPS * V_QUADS];
 #endif
@@ -120,7 +120,8 @@ FN void fetch_v(engine *e, const tile *t, int key0)
         fetch(V_RAW(e), &e->v, V_TYPE, V_QUADS, V_LANES, V_STEPS, HEAD_DIM_V, t, key0);
     }
 }
-/* Copies come in turns: K, V, K, V ... of one block after the other. Of the turns begun, all but three are there. */
+/* Each fetch of K or V is a group of copies: K, V, K, V ... of one block after the other. Waits until all groups but the last
+ * three have arrived. */
 #ifdef COPY_ASM
 #define END_TURN() __asm__ volatile("cp.async.commit_group;" : : : "memory")
 #define AWAIT_TURN() __asm__ volatile("cp.async.wait_group 3;" : : : "memory")
@@ -138,11 +139,11 @@ FN void matrix_set(matrix *m, __global const void *data, long at, const tensor_v
     m->col_step = view.dim;
     m->head_step = 0;
     m->pack = 1;
-    /* 16 bytes at a time: the address is taken as a number, since a call may start at any element of its buffer. */
+    /* For loads of 16 bytes. The address is tested as a number, since a call may start at any element of its buffer. */
     m->aligned = view.dim == 1 && (((size_t)data + (size_t)at * size) & 15) == 0 && ((size_t)view.seq * size & 15) == 0;
 }
 
-/* Rows of Q whose every load may take sixteen bytes. */
+/* Whether every load of the rows of Q can take 16 bytes. */
 FN int q_is_aligned(const tile *t, const launch_args *a, __global const void *q)
 {
 #if Q_TYPE == K_TYPE && HEAD_DIM * K_QUADS % 8 == 0
@@ -169,7 +170,7 @@ FN void load_q(engine *e, const tile *t, const launch_args *a, __global const vo
                 quad[i] = t->row0 + r < t->rows && col < HEAD_DIM ? *quad_address(&m, Q_TYPE, m.at + col) : (uint4)(0);
             }
             unpack_words(Q_TYPE, quad[0], quad[K_QUADS - 1], e->q[r]);
-            /* The next row is the next head's, or the next query's of the first head. */
+            /* The next row belongs to the next head, or to the next query of the first head. */
             const int wraps = ++in_pack == t->pack;
             m.at += wraps ? a->q.seq - (t->pack - 1) * a->q.head : a->q.head;
             in_pack = wraps ? 0 : in_pack;
@@ -219,7 +220,7 @@ FN void engine_begin(engine *e, const tile *t, const launch_args *a, __global co
     }
 }
 
-/* Every piece of K with all rows of Q. */
+/* Multiplies every piece of K by all rows of Q. */
 FN void product_qk(engine *e)
 {
     const int lane = (int)get_local_id(0) % K_LANES, first = (int)get_local_id(0) / K_LANES;
@@ -271,7 +272,7 @@ FN void engine_qk(engine *e, const tile *t, int key0, float factor)
     }
 }
 
-/* P and alpha are there for everyone afterwards. */
+/* Writes P and alpha to local memory, for all work-items, and rescales O and the sums. */
 FN void show_weights(engine *e, const elem *alpha)
 {
     FOR_ROWS(r)
@@ -318,7 +319,7 @@ FN void engine_pv(engine *e, const tile *t, int key0, const elem *alpha)
         unpack(V_TYPE, V_RAW(e) + step * V_QUADS * RAW_STEP, b);
         load_weights(e, first + step * V_AT_ONCE, weight);
         FOR_ALL_ROWS(r) { seen |= weight[r] != 0.0f; }
-        /* 0 * NaN is NaN: V of a key that a mask or a bias hides from every row must be 0, whatever stands there. */
+        /* 0 * NaN is NaN, so V of a key that is masked for every row must be 0. */
         FOR_PIECE(i) { b[i] = !SCORE_OPTIONS || seen ? b[i] : 0.0f; }
         FOR_ALL_ROWS(r)
         {
@@ -381,7 +382,7 @@ FN void fold_sum(engine *e, elem *x)
 }
 #endif
 
-/* Comes once, behind the loop: so O is completed here too. */
+/* Called once, after the loop, so it completes O too. */
 FN void engine_fold_sum(engine *e, elem *x)
 {
     const int lane = (int)get_local_id(0) % V_LANES, first = (int)get_local_id(0) / V_LANES;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Few rows: 16 bytes of K or V at a time on their way from memory, and as numbers. Included by cl/engines/simt/simt_few.cl.
+ * Few rows: loads K or V 16 bytes at a time, and converts them to floats. Included by cl/engines/simt/simt_few.cl.
  */
-/* The element as a number of its type's bits. */
+/* The bits of an element, as an unsigned number. */
 FN uint load_bits(int type, __global const void *p, long i)
 {
     return type == FP32 ? ((__global const uint *)p)[i] : (uint)((__global const ushort *)p)[i];
@@ -25,12 +25,12 @@ FN __global const uint4 *quad_address(const matrix *m, int type, long at)
     return (__global const uint4 *)((__global const char *)m->data + at * (type == FP32 ? 4 : 2));
 }
 
-/* Sixteen bytes from element `at` on, of whose row `left` columns are left; 0: nothing is there. */
+/* Loads 16 bytes from element `at` on, in a row with `left` columns left; 0 or less: gives zeros. */
 #if RING_SLOTS
 typedef __local uint4 raw_place;
 #define RAW_STEP WORK_GROUP
-/* Loops over places in local memory need not be unrolled. Where they are short, so is what a group runs through once: it waits
- * for its instructions as for everything else. */
+/* Loops over slots in local memory need not be unrolled. Short loops keep the code short, which a group runs once and whose
+ * instructions it waits for. */
 #define UNROLL_PLACES ROLLED
 #define UNROLL_PIECES UNROLL_SOME
 #else
@@ -46,7 +46,7 @@ FN void fetch_quad(raw_place *to, const matrix *m, int type, long at, int left)
                                                          : quad_by_elements(m, type, at, left);
 }
 #ifdef COPY_ASM
-/* The same without registers; what lies past the row's last column arrives as 0. */
+/* The same without registers. Columns past the last of the row become 0. */
 FN void copy_quad(raw_place *to, const matrix *m, int type, long at, int left)
 {
     const int size = type == FP32 ? 4 : 2;
@@ -57,7 +57,7 @@ FN void copy_quad(raw_place *to, const matrix *m, int type, long at, int left)
 }
 #endif
 
-/* Keys key0, key0 + at_once ...; those outside the tile's arrive as 0. */
+/* Loads keys key0, key0 + at_once ... Keys outside the tile's range become 0. */
 FN void fetch(raw_place *raw, const matrix *m, int type, int quads, int lanes, int steps, int width, const tile *t, int key0)
 {
     const int lane = (int)get_local_id(0) % lanes, first = key0 + (int)get_local_id(0) / lanes;
@@ -105,7 +105,7 @@ FN void halves(uint two, float *x)
     x[1] = vload_half(1, (const __private half *)&two);
 }
 #endif
-/* Eight numbers from sixteen bytes, or twice as many. */
+/* Eight floats from the 16 bytes of `low`; for fp32 from the 32 bytes of `low` and `high`. */
 FN void unpack_words(int type, uint4 low, uint4 high, float *x)
 {
     const uint word[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
@@ -122,5 +122,5 @@ FN void unpack_words(int type, uint4 low, uint4 high, float *x)
         }
     }
 }
-/* Those of a step. */
+/* The floats of one step. */
 FN void unpack(int type, const raw_place *raw, float *x) { unpack_words(type, raw[0], raw[type == FP32 ? RAW_STEP : 0], x); }

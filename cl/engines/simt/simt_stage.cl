@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copies a piece of a matrix in global memory to local memory. Included by cl/engines/simt/simt.cl only.
  *
- * An element's row and column in the matrix, counted from the piece's corner, say where it goes: row * row_place + col *
- * col_place, one of the two being 1. Three ways, of which a text holds those that the plan's strides can need (K_BY_FOUR,
- * V_BY_FOUR, K_ALONG_KEYS, V_ALONG_KEYS); whether a call's addresses are aligned is a uniform branch.
+ * The element at (row, col) of the piece goes to row * row_place + col * col_place; one of these two factors is 1. There are
+ * three methods. The kernel source includes those that the plan's strides can need (K_BY_FOUR, V_BY_FOUR, K_ALONG_KEYS,
+ * V_ALONG_KEYS). Whether a call's addresses are aligned is a uniform branch.
  *
- *        stage_quads      four neighbours in memory stay neighbours: copies of 16 bytes
- *        stage_crosswise  four neighbours in memory are read at once and part
- *        stage_elements   any strides; NVIDIA's copies of 4 bytes need no registers and part neighbours for nothing
+ *         stage_quads      four elements adjacent in memory stay adjacent: copies of 16 bytes
+ *         stage_crosswise  four elements adjacent in memory are read at once and stored apart
+ *         stage_elements   any strides; NVIDIA's copies of 4 bytes need no registers and store apart at no cost
  *
- * Work-items walk in bands, so many of them along what is contiguous in memory, and step by whole bands: nothing is divided and
- * little is multiplied on the way. Rows outside [first, last) and columns past `width` arrive as 0.
+ * Work-items form bands along the axis that is contiguous in memory, and step by whole bands. So the loops contain no division
+ * and few multiplications. Rows outside [first, last) and columns past `width` become 0.
  */
 #ifdef COPY_ASM
 FN void copy_quad(__local float *to, __global const void *from, int there)
@@ -34,7 +34,7 @@ FN void copy_element(__local float *to, __global const void *from, int there)
 #define COPIES(type) 0
 #endif
 
-/* `type` is a constant where these are inlined. */
+/* `type` is a constant after inlining. */
 FN float4 load_four(int type, __global const void *p, long i)
 {
     if (type == FP32) {
@@ -57,7 +57,8 @@ FN void stage_one(__local float *to, const matrix *m, int type, long at, int the
     *to = there ? load_any(type, m->data, at) : 0.0f;
 }
 
-/* A piece: where it lies in the matrix and in local memory. All but row0, first, last and col0 are constants. */
+/* The parameters of a piece: its position in the matrix and in local memory. All but row0, first, last and col0 are
+ * constants. */
 #define PIECE_PARAMETERS                                                                                                       \
     __local float *to, const matrix *m, int type, int rows, int cols, int row_place, int col_place, int width, int row0,       \
         int first, int last, int col0
@@ -80,7 +81,7 @@ FN void stage_elements_by_rows(PIECE_PARAMETERS, long col_step)
         }
     }
 }
-/* Bands of 8 down and WORK_GROUP / 8 along a row, where rows are next to each other in memory. */
+/* Bands of 8 down and WORK_GROUP / 8 along a row, where adjacent rows are contiguous in memory. */
 FN void stage_elements_by_cols(PIECE_PARAMETERS)
 {
     const int along = WORK_GROUP / 8, r0 = (int)get_local_id(0) % 8;
@@ -108,7 +109,7 @@ FN void stage_elements(PIECE_PARAMETERS, int along_rows)
     }
 }
 
-/* Four elements along what is contiguous, of which the first `count` are there. */
+/* Copies four elements along the contiguous axis, of which the first `count` exist. */
 FN void stage_quad(__local float *to, const matrix *m, int type, long at, int count)
 {
 #ifdef COPY_ASM
@@ -143,7 +144,7 @@ FN void stage_quads_of_rows(PIECE_PARAMETERS)
         }
     }
 }
-/* Down columns: bands of 8 quads and WORK_GROUP / 8 columns. A quad that begins before `first` goes element by element. */
+/* Down columns: bands of 8 quads and WORK_GROUP / 8 columns. A quad that starts before `first` is copied element by element. */
 FN void stage_quads_of_cols(PIECE_PARAMETERS)
 {
     const int along = WORK_GROUP / 8, r0 = (int)get_local_id(0) % 8 * 4;
@@ -169,7 +170,7 @@ FN void stage_quads_of_cols(PIECE_PARAMETERS)
     }
 }
 
-/* Quads of rows that part: bands of 4 quads and WORK_GROUP / 4 rows. */
+/* Quads of rows, stored apart: bands of 4 quads and WORK_GROUP / 4 rows. */
 FN void stage_crosswise_rows(PIECE_PARAMETERS)
 {
     const int down = WORK_GROUP / 4, c0 = (int)get_local_id(0) % 4 * 4;
@@ -198,7 +199,7 @@ FN void stage_crosswise_rows(PIECE_PARAMETERS)
         }
     }
 }
-/* Quads of columns that part: bands of 4 quads and WORK_GROUP / 4 columns. */
+/* Quads of columns, stored apart: bands of 4 quads and WORK_GROUP / 4 columns. */
 FN void stage_crosswise_cols(PIECE_PARAMETERS)
 {
     const int along = WORK_GROUP / 4, r0 = (int)get_local_id(0) % 4 * 4;
@@ -228,7 +229,8 @@ FN void stage_crosswise_cols(PIECE_PARAMETERS)
     }
 }
 
-/* K and Q lie in local memory column by column, V (and K_BY_ROWS K) row by row. Q comes once a tile: any way will do. */
+/* Local memory holds K and Q column by column, and V (with K_BY_ROWS also K) row by row. Q is copied once a tile, so any method
+ * is fast enough. */
 FN void stage_k(PIECE_PARAMETERS)
 {
 #if K_BY_FOUR && (K_BY_ROWS || K_ALONG_KEYS || !COPIES(K_TYPE))

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * When a slot of simt may be read and when it may be filled. Included by cl/engines/simt/simt.cl, which says what a chunk is.
+ * When a slot of simt may be read and when it may be filled. Included by cl/engines/simt/simt.cl, which defines chunks.
  *
- *        chunk_await    chunk number `chunk` of the block is there for everyone
- *        chunk_ahead    the next one, of this or the next block, is started on its way
- *        chunk_done     this work-item has read it
+ *         chunk_await    waits until chunk number `chunk` of the block has arrived for all work-items
+ *         chunk_ahead    starts copying the next chunk, of this or the next block
+ *         chunk_done     signals that this work-item has read the chunk
  *
- * SLOT_BARRIERS: two barriers a slot, that its chunk is there and that all warps have read it, so that a warp may be ahead of
- * another by as much as lies between two calls of chunk_ahead and chunk_await. With one barrier for all, the two warps that
- * share multiply-adds begin and end each chunk together, and the last one of it has them alone. Everything else that warps
- * exchange stays within them.
+ * SLOT_BARRIERS: each slot has two barriers. One says that its chunk has arrived, the other that all warps have read it. So a
+ * warp may be ahead of another by the distance between chunk_ahead and chunk_await. With one barrier for all warps, the two
+ * warps that share multiply-add units start and end each chunk together, and the slower one ends it alone. All other exchanges
+ * stay within warps.
  */
 #if SLOT_BARRIERS && defined(COPY_ASM)
 #include "cl/engines/nvidia/nv_barriers.cl"
@@ -25,9 +25,9 @@ FN void warp_together(void) {}
 FN void slot_await_read(const engine *e) {}
 FN void slot_is_filled(const engine *e) {}
 #endif
-#define CHUNK_PARTS (1 + HAS_SLOT_BARRIERS) /* products of a chunk: before chunk_ahead, and behind it */
+#define CHUNK_PARTS (1 + HAS_SLOT_BARRIERS) /* products of a chunk: before chunk_ahead, and after it */
 
-/* Chunk 0 of the tile is on its way. */
+/* Called once the copy of chunk 0 of the tile has started. */
 FN void turns_begin(engine *e)
 {
 #if HAS_SLOT_BARRIERS
@@ -44,7 +44,7 @@ FN void turns_begin(engine *e)
 #endif
 }
 
-/* Chunk number `chunk` + 1, where there is one. */
+/* Starts copying chunk number `chunk` + 1, where there is one. */
 FN void stage_next(engine *e, const tile *t, int key0, int chunk)
 {
     const int next = (chunk + 1) % CHUNKS, next_key0 = next == 0 ? tile_next_block(t, key0) : key0;

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
- * unfused: a tile of a plain matrix product, C[BLOCK_M][BLOCK_N] += left[BLOCK_M][depth] * right[depth][BLOCK_N], used for
- * Q*K^T and for P*V. Both factors are staged DEPTH columns at a time, widened to fp32; a work-item multiplies ROWS x VECTORS
- * micro-tiles.
+ * unfused: a tile of a plain matrix product, C[BLOCK_M][BLOCK_N] += left[BLOCK_M][depth] * right[depth][BLOCK_N], for Q*K^T
+ * and for P*V. Both factors are staged DEPTH columns at a time, widened to fp32. A work-item multiplies micro-tiles of ROWS x
+ * VECTORS.
  *
- *        left   BLOCK_M rows of DEPTH floats          right  DEPTH rows of BLOCK_N floats
+ *         left   BLOCK_M rows of DEPTH floats          right  DEPTH rows of BLOCK_N floats
  *
- * On GPUs an elem is one float, a work-group shares the panels in local memory, and the rows and columns of its work-items
- * interleave so that neighbours touch neighbouring words. On CPUs an elem is a vector of columns, a group is one work-item with
- * private panels, and it walks STEPS_M x STEPS_N micro-tiles.
+ * On GPUs an elem is one float, and a work-group shares the panels in local memory. The rows and columns of its work-items
+ * interleave, so that adjacent work-items access adjacent words. On CPUs an elem is a vector of columns. A group is one
+ * work-item with private panels, which visits STEPS_M x STEPS_N micro-tiles.
  *
  * Needs LANES, ITEMS (work-items along either axis), ROWS, VECTORS, STEPS_M, STEPS_N, DEPTH.
  */
 #include "cl/elem.cl"
 
-#define MICRO_N (VECTORS * ITEMS) /* elems along one step */
+#define MICRO_N (VECTORS * ITEMS) /* elems of one step */
 #if WORK_GROUP != ITEMS * ITEMS
 #error "unfused: WORK_GROUP is not ITEMS * ITEMS"
 #endif
@@ -24,7 +24,7 @@
 #error "unfused: BLOCK_N is not STEPS_N * VECTORS * ITEMS * LANES"
 #endif
 
-/* A group of one needs no local memory: what it would share is its own. */
+/* A group of one work-item needs no local memory: its panels are private. */
 #if WORK_GROUP == 1
 #define PANEL __private
 #define GROUP_BARRIER()
@@ -33,7 +33,7 @@
 #define GROUP_BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
 #endif
 
-/* Rows of `left` stay on 16-byte borders; an odd row of `right` spreads the transposed writes of K over the banks. */
+/* Rows of `left` stay aligned to 16 bytes. An odd pitch of `right` spreads the transposed writes of K over the banks. */
 #define LEFT_PITCH (DEPTH + 4)
 #define RIGHT_PITCH (STEPS_N * MICRO_N + (LANES == 1))
 #define DECLARE_PANELS(left, right)                                                                                            \
@@ -41,14 +41,14 @@
     PANEL elem right[DEPTH * RIGHT_PITCH];
 #define AS_FLOATS(panel) ((PANEL float *)(panel))
 
-/* Micro-tile (step_m, step_n), row r, elem n of this work-item: where it stands in the tile. */
+/* Position in the tile of row r and elem n of micro-tile (step_m, step_n) of this work-item. */
 #define TILE_ROW(step_m, r, item) (((step_m)*ROWS + (r)) * ITEMS + (item) / ITEMS)
 #define TILE_ELEM(step_n, n, item) (((step_n)*VECTORS + (n)) * ITEMS + (item) % ITEMS)
 #define ACC_SIZE (STEPS_M * STEPS_N * ROWS * VECTORS)
 #define ALONG(n) (WORK_GROUP < (n) ? WORK_GROUP : (n))
 #define ROUND_UP(x, n) (((x) + (n)-1) / (n) * (n))
-/* Row and first column in the tile of accumulator i: elem i % VECTORS of row i / VECTORS % ROWS of a micro-tile, row steps
- * outermost. */
+/* Row and first column in the tile of accumulator i. Accumulator i is elem i % VECTORS of row i / VECTORS % ROWS of a
+ * micro-tile; row steps are outermost. */
 #define ACC_AT(step_m, step_n) (((step_m)*STEPS_N + (step_n)) * ROWS * VECTORS)
 #define ACC_ROW(i, item) TILE_ROW((i) / (STEPS_N * ROWS * VECTORS), (i) / VECTORS % ROWS, item)
 #define ACC_COL(i, item) (TILE_ELEM((i) / (ROWS * VECTORS) % STEPS_N, (i) % VECTORS, item) * LANES)
@@ -67,21 +67,21 @@
 #define LOAD_ELEM(p) vload16(0, p)
 #endif
 
-/* One micro-tile stays in registers for as long as every index to it is a constant; many live in memory anyway. */
+/* A single micro-tile stays in registers as long as every index into it is a constant. Several are in memory in any case. */
 #if STEPS_M * STEPS_N == 1
 #define FOR_ACC(i) UNROLL for (int i = 0; i < ACC_SIZE; i++)
 #else
 #define FOR_ACC(i) for (int i = 0; i < ACC_SIZE; i++)
 #endif
 
-/* A matrix in memory: element (outer, inner) stands at `at + outer * outer_stride + inner * inner_stride`. */
+/* A matrix in memory: element (outer, inner) is at `at + outer * outer_stride + inner * inner_stride`. */
 typedef struct {
     long at, outer_stride, inner_stride;
     int outers, inners; /* elements beyond these are staged as 0 */
 } matrix;
 
-/* Writes outers x inners elements of a matrix into a panel; neighbouring work-items take neighbouring inner ones, `along` of
- * them. */
+/* Writes outers x inners elements of a matrix into a panel. Adjacent work-items take adjacent inner elements, `along` of them
+ * at once. */
 #define DEFINE_STAGE(name, load)                                                                                               \
     FN void name(PANEL float *panel, int outer_pitch, int inner_pitch, int outers, int inners, int along,                      \
                  __global const void *data, matrix m, int item)                                                                \
@@ -99,7 +99,8 @@ DEFINE_STAGE(stage_k, LOAD_K)
 DEFINE_STAGE(stage_v, LOAD_V)
 DEFINE_STAGE(stage_p, load_fp32)
 
-/* Four neighbours of a row of `left`: one vector load where a float is an elem; on a CPU each is broadcast from memory. */
+/* Four adjacent floats of a row of `left`: one vector load where an elem is a float. On a CPU each float is broadcast from
+ * memory. */
 #if LANES == 1
 #define QUAD(x, p) const float4 x = *(PANEL const float4 *)(p)
 #define QUAD_AT(x, i) x.s##i
@@ -132,7 +133,8 @@ FN void multiply_micro_tile(PANEL const float *left, PANEL const elem *right, el
     UNROLL for (int i = 0; i < ROWS * VECTORS; i++) { acc[i] = sum[i]; }
 }
 
-/* The panels' product added to this work-item's part of the tile; only the first `rows` rows and `depth` columns matter. */
+/* Adds the product of the panels to this work-item's part of the tile. Only the first `rows` rows and `depth` columns
+ * matter. */
 FN void multiply_panels(PANEL const float *left, PANEL const elem *right, elem *acc, int rows, int depth, int item)
 {
     for (int n = 0; n < STEPS_N; n++) {

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Attention without fusion, in three kernels around a matrix of batch x heads_q x seq_q x seq_kv floats in the workspace:
- * scores, softmax along its rows, weights times V. It is what the fused engines are measured against, and a second witness of
- * what they compute: it shares the lengths and the diagonal with them, and neither tiling nor softmax.
+ * Attention without fusion: three kernels around a matrix of batch x heads_q x seq_q x seq_kv floats in the workspace. They
+ * compute the scores, softmax along rows, and weights times V. This engine is the baseline and an independent check of the
+ * fused engines: it shares lengths and the diagonal with them, but neither tiling nor softmax.
  */
 
-/* Rows of one head that a group works on. Query i sees keys i + low ... i + high, of the first `keys`, if it is one of the
- * `queries` that are real. */
+/* Rows of one head that a group computes. Query i, if below `queries`, sees keys i + low ... i + high among the first
+ * `keys`. */
 typedef struct {
     int batch, head, row0, rows;
     int low, high, offset;
     int queries, keys;
-    int q_rows, kv_rows; /* rows of the sequence in memory, its lengths or more */
-    float offset_rest;   /* of the offset beyond 2^30 */
+    int q_rows, kv_rows; /* rows of the sequence in memory, at least its lengths */
+    float offset_rest;   /* the part of the offset beyond 2^30 */
     long q_start, kv_start;
 } block;
 
-/* Heads that the matrix has, and the first of them. */
+/* Number of heads in the matrix, and the first of them. */
 FN int matrix_heads(const launch_args *a) { return a->scores_only ? a->score_heads : a->heads_q; }
 FN int matrix_head0(const launch_args *a) { return a->scores_only ? a->score_head : 0; }
 
@@ -40,21 +40,21 @@ FN void block_decode(block *b, const launch_args *a, const option_data *options,
 }
 
 FN long head_offset(const tensor_view v, const block *b, int head) { return v.base + b->batch * v.batch + head * v.head; }
-/* Row 0 of the sequence in Q, O or LSE, and in K or V. */
+/* Offset of row 0 of the sequence: in Q, O or LSE, and in K or V. */
 FN long q_offset(const tensor_view v, const block *b) { return head_offset(v, b, b->head) + b->q_start * v.seq; }
 FN long kv_offset(const tensor_view v, const launch_args *a, const block *b)
 {
     return head_offset(v, b, b->head / a->group) + b->kv_start * v.seq;
 }
 
-/* Where a row of the matrix begins in the workspace. */
+/* Offset of a row of the matrix in the workspace. */
 FN long matrix_row(const launch_args *a, const block *b, int row)
 {
     const long head = (long)b->batch * matrix_heads(a) + b->head - matrix_head0(a);
     return a->workspace + (head * a->seq_q + b->row0 + row) * a->seq_kv;
 }
 
-/* Part of a matrix row, of which `count` columns are left: what is beyond them reads as -inf and is not written. */
+/* Loads and stores one elem of a matrix row with `count` columns left. Columns past them read as -inf and are not written. */
 FN elem load_elem(__global const float *p, int count)
 {
     if (count >= LANES) {
@@ -78,7 +78,7 @@ FN void store_elem(elem x, __global float *p, int count)
     }
 }
 
-/* A finite score stays one: held where the base two of the fused engines holds it. By comparison, so that NaN passes. */
+/* Keeps a finite score finite, with the limit of the fused engines in base two. It compares, so that NaN passes through. */
 #define HELD (LARGEST * LN_2)
 FN elem hold(elem x)
 {
@@ -101,7 +101,7 @@ FN void hand_out(elem x, const launch_args *a, const block *b, int row, int key,
 }
 
 #if SCORE_OPTIONS
-/* Keys past the columns have a bias of -inf; whatever the factor is, -inf hides. */
+/* Keys past bias_columns have a bias of -inf. A bias of -inf masks, whatever the factor is. */
 FN elem add_bias(elem s, const launch_args *a, const option_data *o, const block *b, int query, int key, index *seen)
 {
     const long at = head_offset(a->bias, b, b->head) + query * a->bias.seq;
@@ -133,7 +133,7 @@ FN elem subtract_alibi(elem s, const launch_args *a, const option_data *o, const
 }
 #endif
 
-/* A product's way to the score that softmax takes, stage by stage and in natural units; *out: what the caller wants to see. */
+/* Turns a product into the score that softmax takes, in natural units. *out: the stage of it that the caller wants. */
 FN elem score_of(elem product, const launch_args *a, const option_data *o, const block *b, int query, int key, elem *out)
 {
     const index keys = (index)(key) + LANE_NUMBERS;
@@ -162,13 +162,13 @@ FN elem score_of(elem product, const launch_args *a, const option_data *o, const
     if (a->scores_kind == SCORES_BIAS) {
         *out = s;
     }
-    if (a->starts_type) { /* past a packed sequence's end there is nothing to multiply */
+    if (a->starts_type) { /* past the end of a packed sequence there is no product */
         *out = PICK((keys < (index)(b->kv_rows)) & (index)(query < b->q_rows ? -1 : 0), *out, (elem)(-INFINITY));
     }
     return s;
 }
 
-/* S = scale * Q * K^T with all options, -inf where a key is hidden. A group a tile of the matrix. */
+/* S = scale * Q * K^T with all options, -inf where a key is masked. One group a tile of the matrix. */
 __kernel __attribute__((reqd_work_group_size(WORK_GROUP, 1, 1))) void unfused_scores(KERNEL_PARAMETERS)
 {
     const option_data options = OPTION_DATA;
@@ -204,14 +204,14 @@ __kernel __attribute__((reqd_work_group_size(WORK_GROUP, 1, 1))) void unfused_sc
             if (gives) {
                 hand_out(out, &args, &b, row, key, scores_data);
             }
-            if (!args.scores_only || args.scores_kind == SCORES_SOFTMAX) { /* the kernels behind read them */
+            if (!args.scores_only || args.scores_kind == SCORES_SOFTMAX) { /* later kernels read them */
                 store_elem(s, workspace + matrix_row(&args, &b, row) + key, args.seq_kv - key);
             }
         }
     }
 }
 
-/* Folds x over its lanes and over the work-items of the group; each gets the result. A maximum passes over NaN. */
+/* Folds x over its lanes and over the work-items of the group. All get the result. A maximum ignores NaN. */
 #define MAX_OF(a, b) ((b) > (a) ? (b) : (a))
 #define SUM_OF(a, b) ((a) + (b))
 #define DEFINE_FOLD(name, fold)                                                                                                \
@@ -236,10 +236,8 @@ __kernel __attribute__((reqd_work_group_size(WORK_GROUP, 1, 1))) void unfused_sc
 DEFINE_FOLD(fold_max, MAX_OF)
 DEFINE_FOLD(fold_sum, SUM_OF)
 
-/* Turns row `row` of the block into weights that sum to 1 (0 everywhere in a row that sees nothing), in place. A sink takes
- * part in the largest score and in the sum. Natural exponentials: the factor of a fused engine's base two is no part of this
- * witness.
- */
+/* Turns row `row` of the block into weights that sum to 1, in place; all 0 in a row with no visible key. A sink takes part in
+ * the maximum and in the sum. Exponentials are natural: the base-two factor of the fused engines is not part of this check. */
 FN void softmax_row(const launch_args *a, const option_data *o, const block *b, int row, __global float *matrix_data,
                     __global float *lse_data, __global float *scores_data, PANEL float *shared, int item)
 {
@@ -258,7 +256,8 @@ FN void softmax_row(const launch_args *a, const option_data *o, const block *b, 
         store_elem(p, s + j, a->seq_kv - j);
         sum += p;
     }
-    /* NaN, not 0, for a row with a NaN score; 0 too where the sink outweighs all keys, and then so do their weights. */
+    /* A row with a NaN score gives NaN, not 0. Where the sink outweighs all keys so far that the sum of keys is 0, all weights
+     * are 0. */
     const float keys = fold_sum(sum, shared, item);
     const float l = keys + (a->has_sinks ? sink == base ? 1.0f : exp(sink - base) : 0.0f);
     const float inverse = keys == 0.0f ? 0.0f : 1.0f / l;
@@ -279,7 +278,7 @@ FN void softmax_row(const launch_args *a, const option_data *o, const block *b, 
     }
 }
 
-/* A group a block of rows, one after another. */
+/* One group a block of rows, one row after the other. */
 __kernel __attribute__((reqd_work_group_size(WORK_GROUP, 1, 1))) void unfused_softmax(KERNEL_PARAMETERS)
 {
     const option_data options = OPTION_DATA;
@@ -293,7 +292,7 @@ __kernel __attribute__((reqd_work_group_size(WORK_GROUP, 1, 1))) void unfused_so
     }
 }
 
-/* One element of the product over the keys that the row sees, so that NaN or infinity in V of a hidden key leaves no trace. */
+/* One element of the product, over the keys visible to the row: NaN or infinity in V of a masked key has no effect. */
 FN float seen_product(const launch_args *a, const block *b, __global const float *p, __global const void *v_data, long v_at)
 {
     float sum = 0.0f;
@@ -315,7 +314,7 @@ FN void store_output(const launch_args *a, const block *b, int col0, const elem 
             const long at = q_offset(a->o, b) + (b->row0 + row) * a->o.seq;
             for (int lane = 0; lane < min(LANES, HEAD_DIM_V - col); lane++) {
                 float x = LANE(sums[i], lane);
-                /* 0 * NaN is NaN: whether this one is a hidden key's is seen key by key. */
+                /* 0 * NaN is NaN. Sums over visible keys only, to tell whether the NaN came from a masked key. */
                 if (isnan(x)) {
                     x = seen_product(a, b, matrix_data + matrix_row(a, b, row), v_data, v_at + (col + lane) * a->v.dim);
                 }
@@ -325,7 +324,7 @@ FN void store_output(const launch_args *a, const block *b, int col0, const elem 
     }
 }
 
-/* O = P * V. A group a block of rows, with all columns. */
+/* O = P * V. One group a block of rows, with all columns. */
 __kernel __attribute__((reqd_work_group_size(WORK_GROUP, 1, 1))) void unfused_output(KERNEL_PARAMETERS)
 {
     const option_data options = OPTION_DATA;

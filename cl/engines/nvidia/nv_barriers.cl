@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Barriers in NVIDIA's local memory, at an address in bytes. One turns over when as many have arrived as it was made for. Who
- * arrives need not wait; who waits names the turn by its number, of which the lowest bit counts, so nobody may be two turns
- * apart.
+ * Barriers in NVIDIA's local memory (mbarrier), at an address in bytes. A phase completes after as many arrivals as the
+ * barrier was initialized for. Arriving does not wait. Waiting names the phase by its number; only the lowest bit counts, so
+ * no work-item may be two phases away from another.
  */
 FN void barrier_init(uint at, uint count)
 {
@@ -11,7 +11,7 @@ FN void barrier_arrive(uint at)
 {
     __asm__ volatile("{ .reg .b64 s; mbarrier.arrive.shared.b64 s, [%0]; }" : : "r"(at) : "memory");
 }
-/* Once all that this work-item copies by itself (cp.async) is there. */
+/* Arrives when all copies of this work-item (cp.async) have arrived. */
 FN void barrier_arrive_copied(uint at)
 {
     __asm__ volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" : : "r"(at) : "memory");
@@ -19,9 +19,9 @@ FN void barrier_arrive_copied(uint at)
 #if defined(NVIDIA_PTX) && NVIDIA_PTX < 90
 #define BARRIER_TEST "mbarrier.test_wait.parity"
 #else
-#define BARRIER_TEST "mbarrier.try_wait.parity" /* sleeps a while */
+#define BARRIER_TEST "mbarrier.try_wait.parity" /* sleeps for a limited time */
 #endif
-/* Until turn number `turn` is over; the one before the first is. */
+/* Waits until phase number `turn` is complete. The phase before the first counts as complete. */
 FN void barrier_wait(uint at, int turn)
 {
     uint done;

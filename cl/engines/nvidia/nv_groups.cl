@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What groups see of each other on NVIDIA's chips from sm_70 on, in PTX's words: for cl/split/last_chunk.cl and
- * cl/split/merge.cl. Included by the engines nv_mma and simt where a group adds up the chunks of its tile.
+ * Memory order between groups on NVIDIA GPUs from sm_70 on, in PTX: for cl/split/last_chunk.cl and cl/split/merge.cl. Included
+ * by the engines nv_mma and simt where a group merges the chunks of its tile.
  */
 #define ALL_GROUPS_FENCE() __asm__ volatile("fence.sc.gpu;" : : : "memory")
 FN void flag_write(__global uint *p, uint x)
@@ -13,7 +13,7 @@ FN uint flag_read(__global uint *p)
     __asm__ volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(x) : "l"(p) : "memory");
     return x;
 }
-/* Past the first-level cache, which does not know what other groups wrote. */
+/* Bypasses the first-level cache, which is not coherent with writes of other groups. */
 FN float load_partial(__global const float *p)
 {
     float x;
@@ -21,9 +21,9 @@ FN float load_partial(__global const float *p)
     return x;
 }
 #define LOAD_PARTIAL(p) load_partial(p)
-/* More at once would make the text longer, and the last group waits for instructions too that nobody has run yet. */
+/* More loads at once would make the code longer, and the last group also waits for instructions that it has not run before. */
 #define MERGE_TOGETHER 8
-/* Of the 32 work-items of a row. */
+/* The maximum over the 32 work-items of a row. */
 FN float top_of_warp(float top)
 {
     for (int bits = 1; bits < 32; bits *= 2) {
@@ -34,7 +34,7 @@ FN float top_of_warp(float top)
     return top;
 }
 #define TOP_OF_WARP(top) top_of_warp(top)
-/* Whether c holds for every work-item of the group; a barrier. */
+/* Whether c holds for every work-item of the group. Also a barrier. */
 #define VOTE_LOCAL
 #define VOTE_PARAMETER
 #define IS_LAST_CHUNK(t, a, workspace) is_last_chunk(t, a, workspace)
@@ -48,7 +48,7 @@ FN int group_all(int c)
     return all;
 }
 #define GROUP_ALL(c) group_all(c)
-/* What was written before a flag that some work-item has read is there for all. */
+/* After this, all work-items see what was written before any flag that one of them has read. */
 FN void see_other_groups(void)
 {
     ALL_GROUPS_FENCE();

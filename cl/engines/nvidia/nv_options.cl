@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How nv_mma and nv_wgmma have the mask and the bias of a block at hand, for cl/score_pairs.cl: the mask as a bit a column in
- * registers, the bias of the warp's rows in local memory, of the type BIAS_TYPE that it has in the call's buffer. Where they
- * lie there and when they are fetched is the engines' own. Included by these two, where SCORE_OPTIONS.
+ * The mask and the bias of a block in nv_mma and nv_wgmma, for cl/score_pairs.cl. The mask is one bit a column in registers.
+ * The bias of the warp's rows is staged in local memory, in BIAS_TYPE, the type of the call's buffer. Each engine decides
+ * where in local memory, and when both are fetched. Included by these two engines, where SCORE_OPTIONS.
  */
 #define ENGINE_BIAS(e, r, c, x) nv_bias(e, r, c, x)
-/* Of this work-item's columns of a block, a bit each. */
+/* One bit for each of this work-item's columns of a block. */
 #define KEY_BITS ((1u << (S_COLS - 1)) * 2u - 1u)
-#define MASK_PIECES ((BLOCK_N + 31) / 32) /* of eight keys, that a work-item reads of a row */
+#define MASK_PIECES ((BLOCK_N + 31) / 32) /* pieces of eight keys of a row that a work-item reads */
 
-/* The biases of columns c and c + 1 of elem r, from bias_place(e, r, c), which is the engine's. */
+/* The biases of columns c and c + 1 of elem r, from bias_place(e, r, c) of the engine. */
 FN void nv_bias(const engine *e, int r, int c, float *x)
 {
     const uint at = bias_place(e, r, c);
@@ -24,35 +24,35 @@ FN void nv_bias(const engine *e, int r, int c, float *x)
 #endif
 }
 
-/* Whether the steps of mask or bias, of `size` bytes an element, and where it begins are multiples of so many bytes, and all of
- * the block's columns are there. Numbers of the call. */
+/* Whether the address and the strides of mask or bias, with elements of `size` bytes, are multiples of `bytes`, and all columns
+ * of the block exist. The same for all work-items. */
 FN int option_is_whole(const tensor_view *v, __global const void *data, int size, int bytes, int key0, int columns)
 {
     const size_t steps = (size_t)(v->base | v->batch | v->head | v->seq) * size;
     return v->dim == 1 && (((size_t)data | steps) & (bytes - 1)) == 0 && key0 + BLOCK_N <= columns;
 }
 
-/* A bit each of four bytes, whether it is not 0. */
+/* One bit for each of four bytes: whether it is not 0. */
 FN uint byte_bits(uint x)
 {
     const uint high = (((x & 0x7F7F7F7Fu) + 0x7F7F7F7Fu) | x) & 0x80808080u;
     return high * 0x00204081u >> 28;
 }
 
-/* Element offset of key 0 in the mask or bias of a row of the tile; rows past the last have the last one's. */
+/* Element offset of key 0 in the mask or bias of a row of the tile. Rows past the last use the last row's. */
 FN long option_row(const tile *t, const tensor_view *v, int in_tile)
 {
     const int row = min(t->row0 + in_tile, t->rows - 1);
     return v->base + t->batch * v->batch + tile_head(t, row) * v->head + tile_query(t, row) * v->seq;
 }
 
-/* The four work-items of a row read every fourth piece of eight keys each: piece 4k + n is number k of work-item n. */
+/* Each of the four work-items of a row reads every fourth piece of eight keys: piece 4k + n is number k of work-item n. */
 FN uint2 mask_piece(const engine *e, __global const uchar *from, int k)
 {
     return ((__global const uint2 *)from)[min(4 * k + e->col / 2, BLOCK_N / 8 - 1)];
 }
 FN uint piece_bits(uint2 x, int k) { return (byte_bits(x.x) | byte_bits(x.y) << 4) << (8 * k); }
-/* They exchange what they found: bit 8k + i of the word of work-item n is key i of piece 4k + n. */
+/* The four work-items exchange their bits: bit 8k + i of the word of work-item n is key i of piece 4k + n. */
 FN uint mask_of_four(const engine *e, uint mine)
 {
     uint bits = 0;
@@ -60,7 +60,7 @@ FN uint mask_of_four(const engine *e, uint mine)
     return bits;
 }
 
-/* A loop, since it is seldom needed: unrolled it would stand in the way of the rest. */
+/* A loop, since it is rarely needed and unrolled code would slow down the common case. */
 FN uint mask_by_bytes(const engine *e, const launch_args *a, __global const uchar *row, int key0)
 {
     uint bits = 0;
@@ -73,7 +73,7 @@ FN uint mask_by_bytes(const engine *e, const launch_args *a, __global const ucha
     return bits;
 }
 
-/* What lengths and diagonal leave of a block. */
+/* The columns visible under lengths and diagonal. */
 FN void see_range(engine *e, const tile *t, int key0)
 {
     const int open = tile_block_is_open(t, key0), key = key0 + ENGINE_S_COL(e, 0);
@@ -84,7 +84,8 @@ FN void see_range(engine *e, const tile *t, int key0)
     }
 }
 
-/* Then what the mask leaves: loaded in pieces where they are whole, and taken when they have come; else taken at once. */
+/* Then the columns visible under the mask. Where pieces are whole, load_mask only loads them and take_mask applies them once
+ * they have arrived. Otherwise load_mask applies the mask at once. */
 FN void load_mask(engine *e, const tile *t, const launch_args *a, const option_data *b, int key0)
 {
     e->takes_pieces = option_is_whole(&a->mask, b->mask, 1, 8, key0, a->mask_columns);
@@ -109,7 +110,7 @@ FN void take_mask(engine *e)
 }
 
 #if BIAS_TYPE
-/* The bias of `rows` rows from row0 on, by a warp: keys from bias_columns on are hidden, and nothing is read there. */
+/* One warp copies the bias of `rows` rows from row0 on. Keys from bias_columns on are masked, and nothing is read there. */
 FN void bias_by_elements(const engine *e, const tile *t, const launch_args *a, const option_data *b, int key0, int row0,
                          int rows, int lane)
 {

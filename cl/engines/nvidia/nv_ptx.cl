@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Instructions of NVIDIA GPUs that OpenCL C has no word for, as inline PTX. Included by the engines nv_mma and nv_wgmma only.
+ * Instructions of NVIDIA GPUs that OpenCL C lacks, as inline PTX. Included by the engines nv_mma and nv_wgmma only.
  *
- * A `__local` pointer taken as a number is the address that these instructions want. A literal % is written %% in an asm text.
+ * A `__local` pointer cast to a number is the address that these instructions take. A literal % is written %% in an asm
+ * string.
  */
 FN uint local_address(__local const void *p) { return (uint)(size_t)p; }
 
-/* x, of which the compiler does not know that it is always the same: what follows from it in a rare branch is computed there
- * and not ahead of the loop, where it would occupy registers all the time. */
+/* Keeps the compiler from knowing the value of x. So it computes rarely used values that depend on x where they are used, and
+ * does not hoist them out of the loop, where they would occupy registers. */
 FN int ptx_here(int x)
 {
     __asm__ volatile("" : "+r"(x));
     return x;
 }
 
-/* exp2() spends four more instructions on results below 2^-126, which no sum notices. 0 for -inf, NaN for NaN. */
+/* exp2() spends four more instructions on results below 2^-126, which do not change any sum. 0 for -inf, NaN for NaN. */
 FN float ptx_exp2(float x)
 {
     float y;
@@ -21,7 +22,7 @@ FN float ptx_exp2(float x)
     return y;
 }
 
-/* A product that is rounded: no compiler takes it into a multiply-add. */
+/* A rounded product: no compiler contracts it into a multiply-add. */
 FN float ptx_product(float x, float y)
 {
     float z;
@@ -29,7 +30,7 @@ FN float ptx_product(float x, float y)
     return z;
 }
 
-/* Between -limit and limit; a NaN stays one. */
+/* Clamps to -limit ... limit. NaN passes through. */
 FN float ptx_clamp(float x, float limit)
 {
     float y;
@@ -37,7 +38,7 @@ FN float ptx_clamp(float x, float limit)
     return y;
 }
 
-/* -limit or more; a NaN stays one. */
+/* The larger of x and -limit. NaN passes through. */
 FN float ptx_clamp_below(float x, float limit)
 {
     float y;
@@ -45,7 +46,7 @@ FN float ptx_clamp_below(float x, float limit)
     return y;
 }
 
-/* x of the work-item whose number in the warp differs in the bits of `bits`. */
+/* x of the work-item whose number in the warp differs in exactly the bits of `bits`. */
 FN float ptx_neighbour(float x, int bits)
 {
     float y;
@@ -53,8 +54,8 @@ FN float ptx_neighbour(float x, int bits)
     return y;
 }
 
-/* x, the same in all of the warp, which the assembler learns by this: what follows from it then lives in uniform registers,
- * where products want their addresses. */
+/* x, equal in all work-items of the warp. This tells the assembler so: values that depend on x stay in uniform registers, where
+ * products need their addresses. */
 FN int ptx_uniform(int x)
 {
     int y;
@@ -62,7 +63,7 @@ FN int ptx_uniform(int x)
     return y;
 }
 
-/* One bit a work-item of the warp. */
+/* One bit for each work-item of the warp. */
 FN uint ptx_ballot(int c)
 {
     uint y;
@@ -87,7 +88,7 @@ FN uint ptx_word_of(uint x, int item)
     return y;
 }
 
-/* Two floats as 16-bit ones, to nearest even; `low` in the low half, as the next column lies behind it. */
+/* Two floats as 16-bit floats, rounded to nearest even. `low` goes into the low half, as the column before `high`. */
 FN uint ptx_pack_fp16(float low, float high)
 {
     uint y;
@@ -100,7 +101,7 @@ FN uint ptx_pack_bf16(float low, float high)
     __asm__("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(y) : "f"(high), "f"(low));
     return y;
 }
-/* In the storage type of K and V. */
+/* To the storage type of K and V. */
 #if K_TYPE == FP16
 #define ptx_pack(low, high) ptx_pack_fp16(low, high)
 #else
@@ -114,7 +115,7 @@ FN void ptx_unpack_fp16(uint y, float *x)
             : "r"(y));
 }
 
-/* Stores without a branch, where c is not 0; of `x` the low half. */
+/* Stores without a branch, where c is not 0. ptx_store_half_when stores the low half of its word. */
 FN void ptx_store_when(int c, __global uint4 *to, uint4 x)
 {
     __asm__ volatile("{ .reg .pred p; setp.ne.s32 p, %0, 0; @p st.global.v4.b32 [%1], {%2, %3, %4, %5}; }"
@@ -137,12 +138,12 @@ FN void ptx_store_half_when(int c, __global ushort *to, uint x)
                      : "memory");
 }
 
-/* 16 bytes to local memory with no register on the way: the first `bytes` of them from `from`, zeros behind. */
+/* Copies 16 bytes to local memory without a register: the first `bytes` of them from `from`, then zeros. */
 FN void ptx_copy(uint to, __global const void *from, uint bytes)
 {
     __asm__ volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" : : "r"(to), "l"(from), "r"(bytes) : "memory");
 }
-/* The same for what is read once: lines of 128 bytes are asked for whole, and are the first to leave the second-level cache. */
+/* The same for data read once: it is requested in lines of 128 bytes and evicted first from the second-level cache. */
 FN void ptx_copy_once(uint to, __global const void *from, uint bytes)
 {
     ulong policy;
@@ -153,9 +154,9 @@ FN void ptx_copy_once(uint to, __global const void *from, uint bytes)
                      : "memory");
 }
 #define PTX_COPY_COMMIT() __asm__ volatile("cp.async.commit_group;" : : : "memory")
-/* What each work-item of the warp did to memory, the others see. */
+/* Memory accesses of each work-item of the warp are visible to the others after this. */
 #define PTX_WARP_TOGETHER() __asm__ volatile("bar.warp.sync 0xffffffff;" : : : "memory")
-/* Until at most `groups` of this work-item's committed groups are on their way. */
+/* Waits until at most `groups` of this work-item's committed groups are in flight. */
 #define PTX_COPY_WAIT(groups) __asm__ volatile("cp.async.wait_group %0;" : : "n"(groups) : "memory")
 
 FN void ptx_store(uint to, uint4 x)
@@ -177,7 +178,8 @@ FN void ptx_store_half(uint to, uint x)
 {
     __asm__ volatile("{ .reg .b16 h; cvt.u16.u32 h, %1; st.shared.b16 [%0], h; }" : : "r"(to), "r"(x) : "memory");
 }
-/* A counter of 64 bits in global memory that groups share: read; set to `x` if it is `found`; one more, and what it was. */
+/* A 64-bit counter in global memory that groups share. Reads it; sets it to `x` if it equals `found`; adds one and returns the
+ * old value. */
 FN ulong ptx_load_word_pair(ulong at)
 {
     ulong x;
@@ -197,7 +199,7 @@ FN ulong ptx_count(ulong at)
     __asm__ volatile("atom.relaxed.gpu.global.add.u64 %0, [%1], 1;" : "=l"(x) : "l"(at) : "memory");
     return x;
 }
-/* One word, and four of them. */
+/* Loads one word, and four words. */
 FN uint ptx_load(uint from)
 {
     uint x;
@@ -214,7 +216,7 @@ FN uint4 ptx_load_four(uint from)
     return x;
 }
 
-/* Four matrices of 8 x 8 16-bit elements; work-item i gives the address of row i % 8 of matrix i / 8. */
+/* Loads four matrices of 8 x 8 16-bit elements. Work-item i passes the address of row i % 8 of matrix i / 8. */
 FN void ptx_load_matrices(uint *x, uint from)
 {
     __asm__ volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -230,7 +232,7 @@ FN void ptx_load_matrices_transposed(uint *x, uint from)
                      : "memory");
 }
 
-/* d += a b: 16 x 16 by 16 x 8. Work-item i holds of d rows i / 4 (d[0], d[1]) and i / 4 + 8 (d[2], d[3]), columns i % 4 * 2 and
+/* d += a b: 16 x 16 by 16 x 8. Work-item i holds rows i / 4 (d[0], d[1]) and i / 4 + 8 (d[2], d[3]) of d, columns i % 4 * 2 and
  * the next. */
 #if K_TYPE == FP16
 #define PTX_MMA "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -244,7 +246,7 @@ FN void ptx_mma(float *d, const uint *a, uint b0, uint b1)
             : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-/* The same 8 deep; of a and b the upper 19 bits count. */
+/* The same with depth 8. Only the upper 19 bits of a and b count. */
 FN void ptx_mma_tf32(float *d, const uint *a, uint b0, uint b1)
 {
     __asm__("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What nv_mma and nv_wgmma have in common behind their products: a row is shared by four neighbours of a warp, each with pairs
- * of neighbouring columns. Included by these two engines.
+ * Code of nv_mma and nv_wgmma after their products. A row is shared by four adjacent work-items of a warp, each with pairs of
+ * adjacent columns. Included by these two engines.
  */
-/* The four work-items of a row. */
+/* Folds over the four work-items of a row. */
 FN void engine_fold_max(engine *e, elem *x)
 {
     (void)e;
@@ -20,7 +20,7 @@ FN void engine_fold_sum(engine *e, elem *x)
     }
 }
 
-/* How many columns of a work-item, of those of a whole block, begin at or before `key`, which counts from column 0: pairs,
+/* How many of a work-item's columns of a block are at or before `key`, which is relative to column 0. Columns come in pairs,
  * eight keys apart. */
 FN int columns_to(int key)
 {
@@ -29,23 +29,23 @@ FN int columns_to(int key)
 }
 FN uint columns_below(int count) { return (uint)(((ulong)1 << count) - 1); }
 
-/* Columns in [first, last], a bit each. */
+/* One bit for each column in [first, last]. */
 FN uint columns_within(int first, int last) { return columns_below(columns_to(last)) & ~columns_below(columns_to(first - 1)); }
 
-/* Whether c holds for one of a warp. */
+/* Whether c holds for any work-item of the warp. */
 #define ENGINE_ANY(c) (ptx_ballot(c) != 0u)
 #include "cl/engines/nvidia/nv_late.cl"
 
 #if O_TYPE == K_TYPE && O_TYPE != FP32 && HEAD_DIM_V % 32 == 0
-/* Numbers of the call, a uniform branch. */
+/* The same for all work-items, so the branch is uniform. */
 FN int stores_by_eight(const launch_args *a, __global const void *o_data)
 {
     const size_t steps = (size_t)(a->o.batch | a->o.head | a->o.seq | a->o.base) * 2;
     return a->o.dim == 1 && (((size_t)o_data | steps) & 15) == 0;
 }
 
-/* A work-item's pairs of 4 x 8 columns for its share of a row: 8 neighbouring columns, those of number `item` of the four. The
- * four exchange words, first with the next work-item, then with the one after that. */
+/* From a work-item's pairs of 4 x 8 columns to its share of a row: 8 adjacent columns, the group number `item` of the four. The
+ * four work-items exchange words first with the adjacent work-item, then with the one two further. */
 FN uint4 exchange_pairs(const uint *w, int item)
 {
     const int odd = item & 1, high = item & 2;
@@ -55,8 +55,8 @@ FN uint4 exchange_pairs(const uint *w, int item)
     return high ? (uint4)(u0, u1, x2, x3) : (uint4)(x0, x1, u0, u1);
 }
 
-/* Scattered words keep the memory pipes busy for longer than two blocks of keys take; 16 bytes at once are four times as fast.
- */
+/* Scattered words keep the memory pipes busy for longer than two blocks of keys take. 16 bytes at once are four times as
+ * fast. */
 FN void store_row_by_eight(engine *e, int there, long at, int r, __global void *o_data)
 {
     const int item = e->col / 2;
@@ -81,7 +81,7 @@ typedef ushort nv_output;
 typedef ushort nv_output;
 #endif
 
-/* No branch here depends on the work-item, else the loop around nv_wgmma's store would be no place for uniform registers. */
+/* No branch here depends on the work-item. Otherwise the loop around nv_wgmma's store could not use uniform registers. */
 FN void nv_store_row(engine *e, const tile *t, const launch_args *a, int r, __global void *o_data)
 {
     const int row = ENGINE_ROW(e, r) + t->row0, there = row < t->rows;
@@ -92,7 +92,7 @@ FN void nv_store_row(engine *e, const tile *t, const launch_args *a, int r, __gl
         return;
     }
 #endif
-    /* Step by step: as many addresses at once as there are elements would take as many registers. */
+    /* Step by step: one address for each element would take as many registers as elements. */
     const long step = ptx_here(8) * a->o.dim;
     __global nv_output *to = (__global nv_output *)o_data + at + ENGINE_O_COL(e, 0) * a->o.dim;
     UNROLL for (int c = 0; c < O_COLS; c += 2)

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
- * nv_mma and nv_tf32x3: tensor cores of NVIDIA GPUs from sm_80 on, through mma.sync. fp16 or bf16, or fp32 as three products of
- * its halves; sums in fp32.
+ * nv_mma and nv_tf32x3: tensor cores of NVIDIA GPUs from sm_80 on, through mma.sync. Inputs are fp16 or bf16, or fp32 as three
+ * products of its parts. Sums are fp32.
  *
- *        ROW_WARPS warps, each with 16 * M_TILES rows of the tile. Work-item i of a warp, g = i / 4 and c = i % 4 * 2, holds
+ *         ROW_WARPS warps, each with 16 * M_TILES rows of the tile. Work-item i of a warp, g = i / 4 and c = i % 4 * 2, holds
  *
- *        rows      16 * m + g (even elems) and 16 * m + g + 8 (odd elems)      m < M_TILES
- *        columns   8 * j + c and 8 * j + c + 1, of S and of O alike
+ *         rows      16 * m + g (even elems) and 16 * m + g + 8 (odd elems)      m < M_TILES
+ *         columns   8 * j + c and 8 * j + c + 1, of S and of O alike
  *
- *        Where there are few rows, KEY_WARPS warps share them: each has its own keys of a block, its own maximum, sum and O,
- *        and behind the loop these are added up (copies and waiting: cl/engines/nvidia/mma/nv_mma_few.cl).
+ *         With few rows, KEY_WARPS warps share them. Each has its own keys of a block, its own maximum, sum and O. They are
+ *         added up after the loop (copies and waits: cl/engines/nvidia/mma/nv_mma_few.cl).
  *
- *        local memory   [ Q ] [ K ] x SLOTS [ V ] x SLOTS        rows padded by 16 bytes: eight of them lie in distinct banks
+ *         local memory   [ Q ] [ K ] x SLOTS [ V ] x SLOTS        rows padded by 16 bytes: eight rows are in distinct banks
  *
- * P never leaves the registers: what a work-item holds of S, packed, is its operand of the second product. Copies to local
- * memory run beside the products: with two slots a whole block ahead, with one slot K beside P V and V beside Q K. No barrier
- * and no branch stands between softmax and the second product, so that exponentials and products mix. What the products
- * themselves are is in cl/engines/nvidia/mma/nv_mma_products.cl (fp16, bf16) and nv_tf32x3.cl (fp32).
+ * P never leaves the registers: a work-item's part of S, packed, is its operand of the second product. Copies to local memory
+ * overlap with the products. With two slots they are a whole block ahead. With one slot, K is copied during P V, and V during
+ * Q K. There is no barrier and no branch between softmax and the second product, so that exponentials and products interleave.
+ * The products are in cl/engines/nvidia/mma/nv_mma_products.cl (fp16, bf16) and nv_tf32x3.cl (fp32).
  */
 #define LANES 1
 #include "cl/engines/nvidia/nv_ptx.cl"
 #define EXP2(x) ptx_exp2(x)
-/* max.f32 passes over a NaN by itself. */
+/* max.f32 itself ignores a NaN. */
 #define LARGER(a, b) fmax(a, b)
 #define STORE_FLOAT_WHEN(c, to, x) ptx_store_float_when(c, to, x)
 #define CLAMP(x, limit) ptx_clamp(x, limit)
@@ -47,7 +47,7 @@
 #else
 #define ELEM_BYTES 2
 #endif
-#define PIECE (16 / ELEM_BYTES) /* elements that are copied at once */
+#define PIECE (16 / ELEM_BYTES) /* elements of one copy */
 
 /* In bytes. */
 #define QK_STRIDE (DIM * ELEM_BYTES + 16)
@@ -55,21 +55,21 @@
 #define Q_SIZE (BLOCK_M * QK_STRIDE)
 #define K_SIZE (BLOCK_N * QK_STRIDE)
 #define V_SIZE (BLOCK_N * V_STRIDE)
-/* Mask and bias are at hand for cl/score_pairs.cl. Not with few rows, nor with three products a product. */
+/* Mask and bias are staged for cl/score_pairs.cl. Not with few rows, nor with three products for each product. */
 #if SCORE_OPTIONS && KEY_WARPS == 1 && K_TYPE != FP32
 #define NV_PAIRS
 #define ENGINE_SEEN(e, r) ((e)->sees[r])
 #endif
 #ifdef NV_PAIRS
 #define SEEN_SIZE 0
-/* The bias of a block. Rows are padded: eight of them lie in distinct banks. */
+/* The bias of a block. Rows are padded: eight rows are in distinct banks. */
 #define BIAS_WIDTH (BIAS_TYPE == 0 ? 0 : BIAS_TYPE == FP32 ? 4 : 2)
 #define BIAS_STRIDE ((BLOCK_N + 8) * BIAS_WIDTH)
 #define BIAS_SIZE (BLOCK_M * BIAS_STRIDE)
 #define NV_LATE_OPTIONS
 #define NV_MAY_BE_LATE(e) ((e)->plain)
 #else
-/* Which keys of a block a warp sees, a byte each; only where options can hide them and warps share keys. */
+/* The keys of a block visible to a warp, one byte each. Only where options can mask keys and warps share keys. */
 #define SEEN_SIZE (SCORE_OPTIONS && KEY_WARPS == 1 ? WARPS * BLOCK_N : 0)
 #define BIAS_SIZE 0
 #endif
@@ -91,13 +91,13 @@
 #define ENGINE_ROW(e, r) (ptx_here((e)->row) + (r) / 2 * 16 + (r) % 2 * 8)
 #define ENGINE_S_COL(e, c) (FIRST_OF_WARP(e) + (e)->col + (c) / 2 * 8 + (c) % 2)
 #define ENGINE_O_COL(e, c) ((e)->col + (c) / 2 * 8 + (c) % 2)
-#if WARP_KEYS % 32 == 0 && BLOCK_N * M_TILES <= 128 /* larger tiles have no register left for it */
-#define ENGINE_RUN 8                                /* 32 keys, of which the four work-items of a row hold eight each */
+#if WARP_KEYS % 32 == 0 && BLOCK_N * M_TILES <= 128 /* larger tiles have no registers left for it */
+#define ENGINE_RUN 8                                /* 32 keys, eight for each of the four work-items of a row */
 #elif BLOCK_N == 48 && KEY_WARPS == 1
 #define ENGINE_RUN 4
 #endif
-/* Open blocks have a loop of their own, but not in the longer texts of other options than a mask that is looked through before,
- * of few rows, or of three products a product. */
+/* Fully visible blocks have a separate loop. Not in the larger code of few rows, of three products for each product, or of
+ * options, except a mask that a pass has classified. */
 #if (!SCORE_OPTIONS || (SCORE_OPTIONS == OPTION_MASK && PREPASS)) && KEY_WARPS == 1 && K_TYPE != FP32
 #define ENGINE_OPEN_END(e, t, key0, factor) open_end(e, t, key0, factor)
 #define ENGINE_SLACK(e) ((e)->slack)
@@ -113,26 +113,26 @@
 
 typedef struct {
     uint local_memory;
-    __local float *parts; /* the same, behind the loop */
+    __local float *parts; /* the same, after the loop */
     __local uchar *seen;
     nv_matrix k, v;
     int row, col, warp;
-    float late;            /* the factor of S that is not yet in it */
+    float late;            /* the factor of S that is not yet applied */
     float slack;           /* ENGINE_SLACK with that factor */
-    uint q_at, k_at, v_at; /* where this work-item's part of an operand lies in Q, in a slot of K, of V */
+    uint q_at, k_at, v_at; /* where this work-item's part of an operand is: in Q, in a slot of K, in a slot of V */
     int turn;
 #if KEY_WARPS > 1
-    int ahead; /* the block that is asked for next */
+    int ahead; /* the block that is fetched next */
 #endif
-    int hides; /* an option can hide a key from every row */
+    int hides; /* an option can mask a key for every row */
 #ifdef NV_PAIRS
-    int plain;                                 /* no option changes a score that it does not hide */
+    int plain;                                 /* no option changes a visible score */
     int takes_pieces;                          /* the mask of the block was read in pieces */
     uint2 pieces[S_ROWS][(BLOCK_N + 31) / 32]; /* MASK_PIECES */
     uint sees[S_ROWS];                         /* ENGINE_SEEN */
 #endif
 #if K_TYPE == FP32
-    uint zero; /* 0, and the assembler does not know */
+    uint zero; /* 0, but the assembler does not know it */
 #endif
     float s[M_TILES][S_TILES][4];
     float o[M_TILES][O_TILES][4];
@@ -146,7 +146,7 @@ typedef struct {
 #endif
 
 #if KEY_WARPS > 1
-/* Of a block's keys. */
+/* First of a block's keys for this warp. */
 #define FIRST_OF_WARP(e) ((e)->warp * WARP_KEYS)
 #else
 #define FIRST_OF_WARP(e) 0
@@ -161,7 +161,8 @@ typedef struct {
 #if KEY_WARPS > 1
 #include "cl/engines/nvidia/mma/nv_mma_few.cl"
 #else
-/* Rows of K and V that no row of the tile sees arrive as 0. Each ends its group of copies, empty or not: they are counted. */
+/* Rows of K and V that are masked for every row of the tile become 0. Each call ends one group of copies, even an empty one,
+ * since groups are counted. */
 FN void copy_k(engine *e, const tile *t, int key0, int slot)
 {
     if (key0 < t->key_end) {
@@ -183,7 +184,7 @@ FN void stage_v(engine *e, const tile *t, int key0, int slot)
 FN void fetch_first(engine *e, const tile *t, int key0, const nv_matrix *rows_of_q)
 {
     if (key0 < t->key_end) {
-        /* K first: it comes from further away, and the addresses of Q's rows take a while. */
+        /* K first: it takes longer to arrive, and the addresses of Q's rows take time to compute. */
         copy_k(e, t, key0, 0);
         stage_any(e->local_memory, rows_of_q, BLOCK_M, DIM, QK_STRIDE, HEAD_DIM, t->row0, 0, t->rows);
         PTX_COPY_COMMIT();
@@ -204,11 +205,12 @@ FN void engine_begin(engine *e, const tile *t, const launch_args *a, __global co
     e->warp = warp;
     e->row = row0 + item / 4;
     e->col = item % 4 * 2;
-    /* Q: rows 0-15, then the same 16 bytes on. K: eight rows twice, 16 bytes on; then the next eight rows. */
+    /* Q: rows 0-15, then the same rows 16 bytes further. K: eight rows twice, the second time 16 bytes further; then the next
+     * eight rows. */
     e->q_at = e->local_memory + (uint)((row0 + item % 16) * QK_STRIDE + item / 16 * 16);
     e->k_at = (uint)((FIRST_OF_WARP(e) + item / 16 * 8 + item % 8) * QK_STRIDE + item / 8 % 2 * 16);
     e->v_at = (uint)(FIRST_OF_WARP(e) * V_STRIDE) + VALUES_AT(item);
-    e->late = 1.0f; /* rows that see no key have no product that would say it */
+    e->late = 1.0f; /* a row with no visible key has no product to set it */
     e->turn = 0;
 #if K_TYPE == FP32
     e->zero = a->heads_q < 0;
@@ -224,8 +226,8 @@ FN void engine_begin(engine *e, const tile *t, const launch_args *a, __global co
 }
 
 #if KEY_WARPS == 1
-/* One barrier a block with two slots: K and V are there, and nobody reads any more what stood where the next ones go. With one
- * slot V comes beside the first product, and the next K beside softmax and the second. */
+/* With two slots, one barrier a block: K and V have arrived, and the slots for the next block are free. With one slot, V is
+ * copied during the first product, and the next K during softmax and the second product. */
 FN void begin_block(void)
 {
     PTX_COPY_WAIT(0);
@@ -244,7 +246,7 @@ FN void start_qk(engine *e, const tile *t, int key0)
 FN void end_qk(engine *e, const tile *t, int key0, float factor)
 {
     if (SLOTS == 1) {
-        begin_block(); /* V is there, K read */
+        begin_block(); /* V has arrived, K is no longer read */
         stage_k(e, t, tile_next_block(t, key0), 0);
     }
     scale_scores(e, factor);
@@ -274,7 +276,7 @@ FN void engine_qk(engine *e, const tile *t, int key0, float factor)
 #endif
 
 #if SCORE_OPTIONS && !defined(NV_PAIRS)
-/* Clears the rows of V that a mask or a bias hides from every row of the tile: 0 times NaN would be NaN. */
+/* Clears the rows of V whose keys a mask or a bias masks for every row of the tile: 0 times NaN would be NaN. */
 FN void clear_unseen(engine *e, uint values)
 {
     const int item = (int)get_local_id(0) % 32;

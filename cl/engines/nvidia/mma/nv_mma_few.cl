@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * nv_mma with few rows: the warps of a group share them. Each has its own keys of a block, copies them itself and waits for
- * nobody until the loop ends. In local memory a warp has SLOTS places for its keys of K, and as many for those of V:
+ * nv_mma with few rows, which the warps of a group share. Each warp has its own keys of a block. It copies them itself and
+ * waits for no other warp until the loop ends. In local memory each warp has SLOTS slots for its keys of K, and as many for V:
  *
- *        on their way while block i's S is computed      V(i) K(i+1) V(i+1) ... K(i+SLOTS-1) V(i+SLOTS-1)
+ *         in flight while S of block i is computed      V(i) K(i+1) V(i+1) ... K(i+SLOTS-1) V(i+SLOTS-1)
  *
- * A place is asked for again as soon as it is read, K's before softmax, so that of 2 SLOTS places all but one are on their way
- * at any time. Few rows are done as fast as K and V arrive. Included by cl/engines/nvidia/mma/nv_mma.cl.
+ * A slot is refilled as soon as it is read, slots of K before softmax. So of 2 SLOTS slots all but one are in flight at any
+ * time, and the speed is that of reading K and V. Included by cl/engines/nvidia/mma/nv_mma.cl.
  */
 
-/* The caller of fetch_k ends its group of copies, fetch_v its own, empty or not: they are counted. */
+/* Each call must end one group of copies, even an empty one, since groups are counted. fetch_v does so itself; for fetch_k the
+ * caller does. */
 FN void fetch_k(engine *e, const tile *t)
 {
     if (e->ahead < t->key_end) {
@@ -27,7 +28,7 @@ FN void fetch_v(engine *e, const tile *t)
     e->turn = e->turn + 1 == SLOTS ? 0 : e->turn + 1;
 }
 
-/* The oldest group of copies is there, for all of the warp. */
+/* Waits until the oldest group of copies has arrived, for all work-items of the warp. */
 FN void await_oldest(void)
 {
     PTX_COPY_WAIT(2 * SLOTS - 1);
@@ -41,18 +42,18 @@ FN void fetch_first(engine *e, const tile *t, int key0, const nv_matrix *rows_of
     if (key0 >= t->key_end) {
         return;
     }
-    /* Rolled: a group runs through this once, and waits for instructions as for keys. */
+    /* Not unrolled: a group runs this once, and fetching instructions delays it like fetching keys. */
     for (int slot = 0; slot < ptx_here(SLOTS); slot++) {
         fetch_k(e, t);
         if (slot == 0) {
-            /* Behind K, which comes from further away. */
+            /* After K, which takes longer to arrive. */
             stage_any(e->local_memory + (uint)(row0 * QK_STRIDE), rows_of_q, rows, DIM, QK_STRIDE, HEAD_DIM, t->row0 + row0, 0,
                       t->rows);
         }
         PTX_COPY_COMMIT();
         fetch_v(e, t);
     }
-    /* Q, of which each warp has fetched some rows. */
+    /* Q has arrived; each warp has copied some of its rows. */
     PTX_COPY_WAIT(2 * SLOTS - 1);
     barrier(CLK_LOCAL_MEM_FENCE);
 }
@@ -62,14 +63,14 @@ FN void engine_qk(engine *e, const tile *t, int key0, float factor)
     (void)key0;
     await_oldest();
     product_qk(e, K_PLACE(e, e->turn) + e->k_at);
-    PTX_WARP_TOGETHER(); /* read by all */
+    PTX_WARP_TOGETHER(); /* all have read K */
     fetch_k(e, t);
     PTX_COPY_COMMIT();
     scale_scores(e, factor);
 }
 
-/* Which keys no row sees, a bit each of this work-item's columns: what stands in V there must not enter, since 0 * NaN is NaN.
- * Work-items with the same i % 4 hold the same columns. */
+/* The keys that are masked for every row, one bit for each of this work-item's columns. Their rows of V must not contribute,
+ * since 0 * NaN is NaN. Work-items with the same i % 4 hold the same columns. */
 FN uint unseen_keys(engine *e)
 {
     uint unseen = 0;
@@ -93,7 +94,7 @@ FN void engine_pv(engine *e, const tile *t, int key0, const elem *alpha)
     fetch_v(e, t);
 }
 
-/* ---------------------------------------------------------------------------------------------------------- behind the loop */
+/* ----------------------------------------------------------------------------------------------------------- after the loop */
 
 #ifdef ENGINE_BASE_TWO
 #define PART_WEIGHT(e, x, base)                                                                                                \
@@ -105,8 +106,8 @@ FN void engine_pv(engine *e, const tile *t, int key0, const elem *alpha)
 #endif
 
 #if SPLIT
-/* In floats: rows of O, then m and l of each, of one warp after the other. Rows are padded: what a warp stores at once, eight
- * rows, lies in distinct banks. */
+/* In floats: rows of O, then m and l of each row, one warp after the other. Rows are padded, so that the eight rows of one
+ * store are in distinct banks. */
 #define PART_STRIDE (DIM_V + 8)
 #define PART_SIZE (BLOCK_M * (PART_STRIDE + 2))
 #if KEY_WARPS * PART_SIZE * 4 > LOCAL_SIZE
@@ -131,7 +132,7 @@ FN void give_part(engine *e, elem *m, elem *l)
     barrier(CLK_LOCAL_MEM_FENCE);
 }
 
-/* What all warps have of a row, added up by one of them. Short, since it runs once: a group waits for its instructions too. */
+/* One warp adds up the parts of a row. The code is short, since it runs once and the group also waits for its instructions. */
 FN void store_partial(engine *e, const tile *t, const launch_args *a, elem *m, elem *l, __global float *workspace)
 {
     const int end = min(BLOCK_M, t->rows - t->row0), lane = (int)get_local_id(0) % 32;
@@ -159,14 +160,14 @@ FN void store_partial(engine *e, const tile *t, const launch_args *a, elem *m, e
     }
 }
 #else
-/* In float: what a warp has of m, l and O, a number of each work-item side by side. */
+/* In floats: m, l and O of a warp, each value of all 32 work-items adjacent. */
 #define PART_SIZE (S_ROWS * (2 + O_COLS) * 32)
 #if KEY_WARPS * PART_SIZE * 4 > LOCAL_SIZE
 #error "nv_mma: local memory does not hold what the warps have"
 #endif
 #define ENGINE_JOIN(e, m, l) join_warps(e, m, l)
 
-/* The first warp gets everything, the others get rows that are not there. */
+/* The first warp gets the sums. The other warps get row numbers past the last row. */
 FN void join_warps(engine *e, elem *m, elem *l)
 {
     __local float *part = e->parts + e->warp * PART_SIZE + (int)get_local_id(0) % 32;

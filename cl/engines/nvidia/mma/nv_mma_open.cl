@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The blocks of nv_mma that every row of a tile sees, in the loop that cl/attention.cl has for them: no test of keys, no slow
- * way of copying and no mask stands in it, and with two slots the copies of the next block stand between the products of the
- * first. Included by cl/engines/nvidia/mma/nv_mma.cl.
+ * The fully visible blocks of nv_mma, in the separate loop of cl/attention.cl. This loop has no test of keys, no slow copies
+ * and no masking. With two slots, the copies of the next block are placed between the instructions of the first product.
+ * Included by cl/engines/nvidia/mma/nv_mma.cl.
  */
 #if SCORE_OPTIONS
-/* Up to which key the blocks from key0 on hide nothing and the one behind each is visited, too: 32 blocks are looked at at
- * once, one by each work-item of a warp. */
+/* The end of the blocks from key0 on that are fully visible and whose next block has a visible key. A warp tests 32 blocks at
+ * once, one a work-item. */
 FN int open_by_class(const tile *t, int key0, int last)
 {
     const int key = key0 + (int)get_local_id(0) % 32 * BLOCK_N;
@@ -20,8 +20,8 @@ FN int open_by_class(const tile *t, int key0, int last)
 }
 #endif
 
-/* Where the open blocks from key0 on end that are done in a loop of their own: the block behind each must be there whole, too,
- * for its copies to need no test. */
+/* The end of the blocks from key0 on for the separate loop. After each of them there must be another whole block, so that its
+ * copies need no test. */
 FN int open_end(engine *e, const tile *t, int key0, float factor)
 {
     const int last = min(t->open_end, t->key_end - BLOCK_N) - BLOCK_N;

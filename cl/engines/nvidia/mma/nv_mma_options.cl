@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * When nv_mma fetches mask and bias of a block: beside the first product. Included by cl/engines/nvidia/mma/nv_mma.cl.
+ * Fetches the mask and the bias of a block in nv_mma, overlapped with the first product. Included by
+ * cl/engines/nvidia/mma/nv_mma.cl.
  */
 #define BIAS_PLACE(e) ((e)->local_memory + LOCAL_SIZE - BIAS_SIZE)
 #define ROW_OF(e, r) ((e)->row + (r) / 2 * 16 + (r) % 2 * 8)
@@ -10,7 +11,7 @@ FN uint bias_place(const engine *e, int r, int c)
 #include "cl/engines/nvidia/nv_options.cl"
 
 #if BIAS_TYPE
-/* By each warp for its rows, 16 bytes at a time where they lie so. */
+/* Each warp copies the bias of its own rows, 16 bytes at a time where alignment allows. */
 FN void fetch_bias(const engine *e, const tile *t, const launch_args *a, const option_data *b, int key0)
 {
     const int lane = ptx_here((int)get_local_id(0)) % 32, rows = 16 * M_TILES, row0 = e->warp * rows;
@@ -27,7 +28,7 @@ FN void fetch_bias(const engine *e, const tile *t, const launch_args *a, const o
 }
 #endif
 
-/* Behind the barrier of a block and before its product. */
+/* Called after the barrier of a block and before its product. */
 FN void fetch_options(engine *e, const tile *t, const launch_args *a, const option_data *b, int key0, int class)
 {
     see_range(e, t, key0);
@@ -43,7 +44,7 @@ FN void fetch_options(engine *e, const tile *t, const launch_args *a, const opti
     PTX_COPY_COMMIT();
 }
 
-/* Behind the product. With two slots the next block's copies may stay on their way. */
+/* Called after the product. With two slots the copies of the next block may still be in flight. */
 FN void take_options(engine *e)
 {
     PTX_COPY_WAIT(SLOTS - 1);
@@ -53,7 +54,7 @@ FN void take_options(engine *e)
     }
 }
 
-/* Which keys of a block no row of the warp sees, a bit each of this work-item's columns. */
+/* The keys of a block that are masked for every row of the warp, one bit for each of this work-item's columns. */
 FN uint unseen_by_warp(const engine *e)
 {
     uint unseen = KEY_BITS;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The products of nv_mma: fp16 or bf16, 16 numbers deep (mma.sync m16n8k16). Included by cl/engines/nvidia/mma/nv_mma.cl.
+ * The products of nv_mma: fp16 or bf16, depth 16 (mma.sync m16n8k16). Included by cl/engines/nvidia/mma/nv_mma.cl.
  */
-/* Bits c and c + 1 as halves of a word, ones where the key is seen. */
+/* Bits c and c + 1 as the halves of a word, all ones where the key is visible. */
 FN uint seen_pair(uint unseen, int c)
 {
     return (unseen >> c & 1 ? 0u : 0x0000FFFFu) | (unseen >> (c + 1) & 1 ? 0u : 0xFFFF0000u);
 }
 
-/* V is read transposed: 16 keys, then the same eight columns on. */
+/* V is read transposed: 16 keys, then the same 16 keys eight columns further. */
 #define VALUES_AT(item) ((uint)((item) % 16 * V_STRIDE + (item) / 16 * 16))
 
-/* S = Q K^T. Pieces of the copies k and v, where they are given, stand between the products: in one run they would keep the
- * first operands waiting behind them. */
+/* S = Q K^T. If copies k and v are given, their pieces are placed between the products. Issued at once, they would delay the
+ * loads of the first operands. */
 FN void product_qk_beside(engine *e, uint from, nv_copy *k, nv_copy *v)
 {
     UNROLL for (int m = 0; m < M_TILES; m++)
@@ -46,7 +46,7 @@ FN void product_qk_beside(engine *e, uint from, nv_copy *k, nv_copy *v)
 
 FN void product_qk(engine *e, uint from) { product_qk_beside(e, from, 0, 0); }
 
-/* O = O + P V. Keys of `unseen` count as 0 whatever V holds there: 0 times NaN would be NaN. 0 where it is a constant costs
+/* O = O + P V. Keys whose bit is set count as 0 whatever their V holds: 0 times NaN would be NaN. A constant without bits costs
  * nothing. */
 FN void add_product_pv(engine *e, uint from, uint unseen)
 {

@@ -7,7 +7,7 @@ typedef uint nv_element;
 typedef ushort nv_element;
 #endif
 
-/* Who copies a matrix: all of the group, or with few rows each warp what it reads itself; then nobody else reads that. */
+/* Which work-items copy a matrix: the whole group, or with few rows each warp the keys that only it reads. */
 #if KEY_WARPS > 1
 #define STAGE_ITEMS 32
 #define STAGE_ITEM ((int)get_local_id(0) % 32)
@@ -18,13 +18,13 @@ typedef ushort nv_element;
 #define STAGE_COPY(to, from, bytes) ptx_copy(to, from, bytes)
 #endif
 
-/* Element (row, col) of one tile's matrix stands at data + row * row_step + col * col_step. */
+/* Element (row, col) of one tile's matrix is at data + row * row_step + col * col_step. */
 typedef struct {
     __global const nv_element *data;
     long row_step, col_step;
-    long head_step; /* rows are queries of `pack` neighbouring heads, as in cl/tile.cl */
+    long head_step; /* rows are queries of `pack` adjacent heads, as in cl/tile.cl */
     int pack;
-    int whole; /* pieces of 16 bytes lie in one piece, aligned: numbers of the call, a uniform branch */
+    int whole; /* pieces of 16 bytes are contiguous and aligned; the same for the whole call, so the branch is uniform */
 } nv_matrix;
 
 FN void nv_matrix_set(nv_matrix *m, __global const void *data, long at, const tensor_view view, int pack)
@@ -43,7 +43,7 @@ FN __global const nv_element *nv_matrix_row(const nv_matrix *m, int row)
     return m->data + (m->pack == 1 ? row * m->row_step : row / m->pack * m->row_step + row % m->pack * m->head_step);
 }
 
-/* 16 bytes of a row, however its elements lie. */
+/* 16 bytes of a row, for any strides. */
 FN uint4 stage_scattered(const nv_matrix *m, int row, int col0, int width)
 {
     __global const nv_element *from = nv_matrix_row(m, row);
@@ -59,8 +59,8 @@ FN uint4 stage_scattered(const nv_matrix *m, int row, int col0, int width)
     return (uint4)(x[0], x[1], x[2], x[3]);
 }
 
-/* Rows [row0, row0 + rows) and `cols` columns of the matrix, a row every `stride` bytes; rows outside [first, last) and columns
- * past `width` are 0. rows, cols, stride and width are constants where this is inlined. */
+/* Copies rows [row0, row0 + rows) and `cols` columns of the matrix, one row every `stride` bytes. Rows outside [first, last)
+ * and columns past `width` become 0. rows, cols, stride and width are constants after inlining. */
 FN void stage_any(uint to, const nv_matrix *m, int rows, int cols, int stride, int width, int row0, int first, int last)
 {
     const int pieces = cols / PIECE;
@@ -76,8 +76,8 @@ FN void stage_any(uint to, const nv_matrix *m, int rows, int cols, int stride, i
     }
 }
 
-/* The same for rows that are there and aligned, and columns without padding: `lanes` work-items copy a row. A copy may be done
- * piece by piece, STAGE_PIECES(rows, cols) of them, beside something else. */
+/* The same for rows that exist and are aligned, and columns without padding: `lanes` work-items copy a row. A copy can be done
+ * in STAGE_PIECES(rows, cols) pieces, overlapped with other instructions. */
 #define STAGE_LANES(cols) ((cols) / PIECE & -((cols) / PIECE))
 #define STAGE_DOWN(cols) (STAGE_ITEMS / STAGE_LANES(cols))
 #define STAGE_ACROSS(cols) ((cols) / PIECE / STAGE_LANES(cols))
@@ -95,7 +95,7 @@ FN void nv_copy_begin(nv_copy *c, uint to, const nv_matrix *m, int cols, int str
     c->from = m->data + (row0 + r0) * m->row_step + col0;
     c->step = STAGE_DOWN(cols) * m->row_step;
 }
-/* Pieces in the order of their numbers. */
+/* Pieces must be copied in order. */
 FN void nv_copy_piece(nv_copy *c, int cols, int stride, int i)
 {
     const int r = i / STAGE_ACROSS(cols), across = i % STAGE_ACROSS(cols);
@@ -105,7 +105,7 @@ FN void nv_copy_piece(nv_copy *c, int cols, int stride, int i)
         c->from += c->step;
     }
 }
-/* Share number `share` of `shares` of all pieces. */
+/* Copies share number `share` of `shares` of all pieces. */
 FN void nv_copy_share(nv_copy *c, int rows, int cols, int stride, int share, int shares)
 {
     const int pieces = STAGE_PIECES(rows, cols);
@@ -122,7 +122,7 @@ FN int stages_whole(const nv_matrix *m, int rows, int cols, int width)
     return m->whole && width == cols && rows % STAGE_DOWN(cols) == 0;
 }
 
-/* Either way. */
+/* Copies the fast way where it applies, else the general way. */
 FN void stage(uint to, const nv_matrix *m, int rows, int cols, int stride, int width, int row0, int first, int last)
 {
     if (stages_whole(m, rows, cols, width) && row0 >= first && row0 + rows <= last) {

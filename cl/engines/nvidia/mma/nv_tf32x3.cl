@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The products of nv_tf32x3: fp32, 8 numbers deep (mma.sync m16n8k8 of tf32). Included by cl/engines/nvidia/mma/nv_mma.cl.
+ * The products of nv_tf32x3: fp32, depth 8 (mma.sync m16n8k8 of tf32). Included by cl/engines/nvidia/mma/nv_mma.cl.
  *
- * A tensor core takes the upper 19 bits of an fp32, 11 of them significant. A number is rounded to those, what that leaves over
- * is a second operand, and of the four products of the parts the three large ones are added:
+ * A tensor core reads the upper 19 bits of an fp32; 11 bits of the significand remain. Each number is split into its value
+ * rounded to 11 bits and the rest. Of the four products of these parts, the three largest are added:
  *
- *        x y = big(x) big(y) + big(x) rest(y) + rest(x) big(y) + about 2^-24 |x y|
+ *         x y = big(x) big(y) + big(x) rest(y) + rest(x) big(y) + about 2^-24 |x y|
  *
- * Rounded, not cut: the rests then have either sign, and what is left out of many products cancels. Of a few it does not, and
- * is as large as the roundings of plain fp32: there S has the fourth product too.
+ * The split rounds and does not truncate, so rests have either sign, and over many products the omitted terms cancel. Over few
+ * products they do not cancel and are as large as the rounding errors of plain fp32. There S includes the fourth product too.
  *
- * A tensor core cuts its sums towards 0 where a multiply-add rounds (over 4096 keys in one sum, ten times the error of plain
- * fp32). So of S it adds eight products, of O those of a block of keys, and additions join the pieces.
+ * A tensor core truncates its sums, where a multiply-add rounds. Over 4096 keys in one sum that gives ten times the error of
+ * plain fp32. So a tensor core adds only eight products for S, and the products of one block of keys for O. fp32 additions
+ * join these partial sums.
  */
 typedef struct {
     uint big[4], rest[4];
 } operand;
-/* Of so few, those of the rests count. */
+/* So few products include the product of the rests. */
 #define FEW_PRODUCTS (HEAD_DIM <= 16)
 
 /* A number past 3.402e38 becomes infinite, and its rest NaN. */
@@ -25,7 +26,7 @@ FN void operand_set(operand *y, int i, uint x)
     y->rest[i] = as_uint(as_float(x) - as_float(y->big[i]));
 }
 
-/* Four matrices of eight rows by 16 bytes. */
+/* Loads four matrices of eight rows by 16 bytes. */
 FN void load_operand(operand *y, uint from)
 {
     uint x[4];
@@ -33,7 +34,8 @@ FN void load_operand(operand *y, uint from)
     UNROLL for (int i = 0; i < 4; i++) { operand_set(y, i, x[i]); }
 }
 
-/* Two neighbouring tiles of a product: the sum of the large parts, and that of the small ones, which needs no care. */
+/* Two adjacent tiles of a product: the sum of the large parts, and the sum of the small parts, whose rounding does not
+ * matter. */
 typedef struct {
     float large[M_TILES][2][4], small[M_TILES][2][4];
 } piece;
@@ -46,7 +48,7 @@ FN void piece_clear(float (*x)[2][4])
     }
 }
 
-/* sum += a b, of each the one part or the other. */
+/* sum += a b, with the big part or the rest of each. */
 FN void multiply(float (*sum)[2][4], const operand *a, int rest_of_a, const operand *b, int rest_of_b)
 {
     const uint *right = rest_of_b ? b->rest : b->big;
@@ -58,8 +60,8 @@ FN void multiply(float (*sum)[2][4], const operand *a, int rest_of_a, const oper
     }
 }
 
-/* S = Q K^T. Q is read again for each two tiles of S. The assembler would rather keep it all, and put O into memory for that:
- * so the second address has a 0 in it of which it does not know. */
+/* S = Q K^T. Q is read again for every two tiles of S. The assembler would keep all of Q in registers and spill O. So the
+ * address contains a 0 that the assembler does not know. */
 FN void product_qk(engine *e, uint from)
 {
     UNROLL for (int j = 0; j < S_TILES; j += 2)
@@ -75,7 +77,7 @@ FN void product_qk(engine *e, uint from)
                 load_operand(&a[m], e->q_at + (uint)j * e->zero + m * 16 * QK_STRIDE + d * 32);
             }
             load_operand(&b, from + j * 8 * QK_STRIDE + d * 32);
-            /* Products into one sum wait for each other: others lie between. */
+            /* Products into the same sum wait for each other, so products into another sum are placed between them. */
             if (FEW_PRODUCTS) {
                 multiply(p.small, a, 1, &b, 1);
             }
@@ -98,22 +100,22 @@ FN void product_qk(engine *e, uint from)
     }
 }
 
-/* Work-item i holds of a left operand columns i % 4 and i % 4 + 4, of S 2 (i % 4) and the next: the product takes keys in this
- * order, from V too. */
+/* Work-item i holds columns i % 4 and i % 4 + 4 of a left operand, but columns 2 (i % 4) and the next of S. The product takes
+ * keys in the order of S, for V too. */
 #define VALUES_AT(item) ((uint)((item) % 4 * 2 * V_STRIDE + (item) / 4 * 4))
 FN void load_values(operand *y, uint from)
 {
     UNROLL for (int i = 0; i < 4; i++) { operand_set(y, i, ptx_load(from + i % 2 * V_STRIDE + i / 2 * 32)); }
 }
 
-/* The weights of eight keys. */
+/* The weights of eight keys as an operand. */
 FN void weights_operand(operand *y, const float *s)
 {
     UNROLL for (int i = 0; i < 4; i++) { operand_set(y, i, as_uint(s[i % 2 * 2 + i / 2])); }
 }
 
-/* O = alpha O + P V. The small products go into the sum before the large ones, so that one sum is enough: there are no
- * registers for two beside O, P and its rests. */
+/* O = alpha O + P V. The small products are added before the large ones, so that one sum is enough. Two sums would not fit in
+ * registers, together with O, P and its rests. */
 FN void product_pv(engine *e, uint from, const elem *alpha)
 {
     UNROLL for (int j = 0; j < O_TILES; j += 2)

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  * nv_wgmma: Hopper's warp-group products (wgmma), fed by the Tensor Memory Accelerator. fp16 or bf16, sums in fp32.
  *
- *        work-group = 1 warp-group (128 work-items) that loads + CONSUMERS warp-groups with 64 rows of the tile each
+ *         work-group = 1 warp-group (128 work-items) that loads + CONSUMERS warp-groups with 64 rows of the tile each
  *
- *        rows      64 * w + 16 * (i / 32) + i % 32 / 4, and that + 8       of work-item i of consumer w
- *        columns   8 * j + i % 4 * 2, and that + 1                         of S and of O alike
+ *         rows      64 * w + 16 * (i / 32) + i % 32 / 4, and that + 8       of work-item i of consumer w
+ *         columns   8 * j + i % 4 * 2, and that + 1                         of S and of O alike
  *
- *        local memory   [ Q ] x Q_PLACES [ K ] x KV_SLOTS [ V ] x KV_SLOTS [ barriers ] [ tile ] x 4
+ *         local memory   [ Q ] x Q_PLACES [ K ] x KV_SLOTS [ V ] x KV_SLOTS [ barriers ] [ tile ] x 4
  *
- * A matrix lies in panels of 64 columns, a row of a panel in 128 bytes, its 16-byte piece p of row r in place p ^ (r % 8): what
- * the accelerator writes and the products read. Its loop is cl/engines/nvidia/wgmma/nv_wgmma_attention.cl, and the text is
- * built in two stages (src/ptx.h): an instruction behind the mark //@ exists only in the second.
+ * A matrix is stored in panels of 64 columns. A row of a panel takes 128 bytes; the 16-byte piece p of row r is at position
+ * p ^ (r % 8). The accelerator writes this layout and the products read it. The loop is in
+ * cl/engines/nvidia/wgmma/nv_wgmma_attention.cl. The kernel is built in two steps (src/ptx.h): an instruction after the
+ * mark //@ exists only in the second.
  */
 #define LANES 1
 #include "cl/engines/nvidia/nv_ptx.cl"
 #define EXP2(x) ptx_exp2(x)
-/* max.f32 passes over a NaN by itself. */
+/* max.f32 itself ignores a NaN. */
 #define LARGER(a, b) fmax(a, b)
 #define CLAMP(x, limit) ptx_clamp(x, limit)
 #define CLAMP_BELOW(x, limit) ptx_clamp_below(x, limit)
@@ -37,16 +38,17 @@
 #define Q_SIZE (PANELS * Q_PANEL)
 #define K_SIZE (PANELS * KV_PANEL)
 #define V_SIZE (PANELS_V * KV_PANEL)
-#define BARRIERS_SIZE (16 + 64 * KV_SLOTS) /* six a slot, and six */
-/* Four tiles: one whose output is stored, up to two at work, one drawn ahead; and a note a slot of K. */
+#define BARRIERS_SIZE (16 + 64 * KV_SLOTS) /* six for each slot, and six */
+/* Four tiles: one whose output is stored, up to two being computed, and one claimed ahead. And a note for each slot of K. */
 #define TILES_SIZE (480 + 16 * KV_SLOTS)
-/* Of the blocks in all slots: which keys no row of a warp sees, four words each, and whose V is not finite, four words. */
+/* For the blocks in all slots: the keys masked for every row of a warp, four words each, and the keys whose V is not finite,
+ * four words. */
 #define UNSEEN_SIZE (MAY_HIDE ? KV_SLOTS * (CONSUMERS * 64 + 16) : 0)
-/* The bias of a block, 16 rows a warp. Rows are padded: eight of them lie in distinct banks. */
+/* The bias of a block, 16 rows a warp. Rows are padded: eight rows are in distinct banks. */
 #define BIAS_WIDTH (BIAS_TYPE == 0 ? 0 : BIAS_TYPE == FP32 ? 4 : 2)
 #define BIAS_STRIDE ((BLOCK_N + 8) * BIAS_WIDTH)
 #define BIAS_SIZE (BLOCK_M * BIAS_STRIDE)
-/* Panels begin at multiples of 1024, local memory only at multiples of 16. */
+/* Panels start at multiples of 1024 bytes, local memory only at multiples of 16. */
 #define LOCAL_SIZE                                                                                                             \
     (1024 + Q_PLACES * Q_SIZE + KV_SLOTS * (K_SIZE + V_SIZE) + BARRIERS_SIZE + TILES_SIZE + UNSEEN_SIZE + BIAS_SIZE)
 #if LOCAL_SIZE != LOCAL_BYTES
@@ -69,7 +71,7 @@
 #if HIDES_BY_BITS || SCORE_OPTIONS
 #define ENGINE_SEEN(e, r) ((e)->seen[r]) /* bit c: column c */
 #elif BLOCK_N % 32 == 0
-#define ENGINE_RUN 8 /* 32 keys, of which the four work-items of a row hold eight each */
+#define ENGINE_RUN 8 /* 32 keys, eight for each of the four work-items of a row */
 #endif
 #define ENGINE_OWNS_ROWS(e) ((e)->col == 0)
 #define ENGINE_ALL(c) (ptx_ballot(c) == 0xffffffffu)
@@ -79,19 +81,19 @@
     (e).tiles = (__local shared_tile *)((__local uchar *)nv_local + LOCAL_SIZE - UNSEEN_SIZE - TILES_SIZE);                    \
     (e).local_memory = (local_address(nv_local) + 1023u) & ~1023u;
 
-/* What the loader says of a tile. */
-#define TILE_NONE 0   /* there is no more */
-#define TILE_ABSENT 1 /* its sequence is too short to have it */
-#define TILE_EMPTY 2  /* its rows see no key */
+/* The kinds of a tile, from the loader to the consumers. */
+#define TILE_NONE 0   /* there are no more tiles */
+#define TILE_ABSENT 1 /* the sequence is too short to have it */
+#define TILE_EMPTY 2  /* no key is visible to its rows */
 #define TILE_SEES 3
 typedef struct {
     int kind;
     tile t;
 } shared_tile;
-/* And of the blocks of keys in a slot, where a mask or a bias leaves out some. */
+/* The block of keys in a slot, where a mask or a bias skips some blocks. */
 typedef struct {
     int key0, next, class;
-    int hides; /* of the slot of V: what mask and bias may hide of its block, or VALUES_END behind the last */
+    int hides; /* for the slot of V: what mask and bias can mask in its block; VALUES_END after the last block */
 } shared_block;
 #define VALUES_END (-1)
 typedef char tiles_fit[4 * sizeof(shared_tile) + KV_SLOTS * sizeof(shared_block) <= TILES_SIZE ? 1 : -1];
@@ -100,36 +102,36 @@ typedef struct {
     uint local_memory;
     __local shared_tile *tiles;
     __local uint *unseen;
-    int consumer; /* number of this warp-group among those that compute */
+    int consumer; /* number of this warp-group among the consumers */
     int row, col;
 #if STAGES_O
-    int number; /* of the tile whose output is stored */
-    int staged; /* through local memory */
+    int number; /* number of the tile whose output is stored */
+    int staged; /* the output goes through local memory */
 #endif
-    float late; /* the factor of S that is not yet in it */
-    int plain;  /* no option changes a score that it does not hide */
+    float late; /* the factor of S that is not yet applied */
+    int plain;  /* no option changes a visible score */
 #if SCORE_OPTIONS
     int takes_pieces;                          /* the mask of the block was read in pieces */
     uint2 pieces[S_ROWS][(BLOCK_N + 31) / 32]; /* MASK_PIECES */
 #endif
 #ifdef ENGINE_SEEN
-    uint seen[S_ROWS]; /* columns that a row sees */
+    uint seen[S_ROWS]; /* columns visible to a row */
 #endif
     float s[BLOCK_N / 2];
     float o[DIM_V / 2];
-    uint p[BLOCK_N / 4]; /* the weights, packed: the operand of the second product */
+    uint p[BLOCK_N / 4]; /* the packed weights: the operand of the second product */
 } engine;
 
-/* Softcap, bias and ALiBi compute with scores as they are meant; a mask hides them whatever the factor. */
+/* Softcap, bias and ALiBi need scores with their factor. A mask does not. */
 #define NV_LATE_OPTIONS
 #define NV_MAY_BE_LATE(e) (!SCORE_OPTIONS || (e)->plain)
 #include "cl/engines/nvidia/nv_rows.cl"
 
-/* Of tile number `number` of the group. */
+/* Q of tile number `number` of the group. */
 #define Q_PLACE(e, number) ((e)->local_memory + (uint)(number) % Q_PLACES * Q_SIZE)
 #define K_PLACE(e) ((e)->local_memory + Q_PLACES * Q_SIZE)
 #define V_PLACE(e) (K_PLACE(e) + KV_SLOTS * K_SIZE)
-/* Where K and V of block number `block` of the group are, and which turn of the barriers of this slot is its. */
+/* The slot of K and V of block number `block` of the group, and the number of its phase of the slot's barriers. */
 #define SLOT(block) ((int)((uint)(block) % KV_SLOTS))
 #define SLOT_TURN(block) ((int)((uint)(block) / KV_SLOTS))
 #define TILE(e, number) (&(e)->tiles[(number) % 4])
@@ -141,8 +143,8 @@ typedef struct {
 #include "cl/engines/nvidia/wgmma/nv_wgmma_ptx.cl"
 #include "cl/engines/nvidia/wgmma/nv_wgmma_options.cl"
 
-/* The address of a panel as wgmma wants it: bits 0-13 address / 16, 16-29 the distance from one panel to the next along the
- * operand's contiguous axis, 32-45 eight rows, both / 16; bit 62 the layout above. */
+/* A panel's descriptor for wgmma. Bits 0-13: address / 16. Bits 16-29: the distance between panels along the operand's
+ * contiguous axis / 16. Bits 32-45: the distance between groups of eight rows / 16. Bit 62: the layout described above. */
 FN ulong panel_descriptor(uint address, uint next_panel)
 {
     return (ulong)((address & 0x3FFFFu) >> 4) | ((ulong)(next_panel >> 4) << 16) | ((ulong)(1024 >> 4) << 32) |
@@ -172,7 +174,7 @@ FN void wgmma_pv(engine *e, int slot, int add)
     WGMMA_COMMIT();
 }
 
-/* S, weights by now, becomes the operand P. */
+/* Packs S, which by now holds weights, as the operand P. */
 FN void pack_weights(engine *e)
 {
     UNROLL for (int i = 0; i < BLOCK_N / 4; i++) { e->p[i] = ptx_pack(e->s[2 * i], e->s[2 * i + 1]); }

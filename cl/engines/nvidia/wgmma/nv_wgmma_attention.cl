@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The loop of nv_wgmma: one warp-group loads ahead, the others compute. A group takes one tile after another, so that loads of
- * the next tile run beside the last products of this one. One work-item draws the tiles, another loads.
+ * The loop of nv_wgmma: one warp-group loads ahead, the others compute. A group processes one tile after another, so that
+ * loads of the next tile overlap with the last products of the current one. One work-item claims the tiles, another one loads.
  *
- *        consumer, block j      start S_j = Q K_j^T, start O += P_(j-1) V_(j-1); when S_j is there: scores, softmax; when O is
- *                               there: O *= alpha; pack P_j
+ *         consumer, block j      start S_j = Q K_j^T and O += P_(j-1) V_(j-1); when S_j is complete: scores, softmax;
+ *                                when O is complete: O *= alpha; pack P_j
  *
- * Consumers take turns at starting products: while one computes its softmax, the other has the tensor cores. Not where slots
- * for K and V let one run ahead: tiles of few blocks gain more from that.
+ * Consumers alternate in starting products: while one computes softmax, another uses the tensor cores. They do not alternate
+ * where there are enough slots of K and V for one consumer to run ahead, which gains more for tiles of few blocks.
  */
 #include "cl/contract.cl"
 #include "cl/score.cl"
@@ -19,7 +19,7 @@
 #endif
 
 #define TAKES_TURNS (KV_SLOTS == 2)
-/* Named barriers: all have begun, a turn a consumer, then one a consumer for itself, then the loaders'. */
+/* Named barriers: one after all have started, one turn for each consumer, one for each consumer alone, then the loaders'. */
 #define BEGUN 0
 #define TURN(w) (1 + (w))
 #define ALONE(w) (1 + CONSUMERS + (w))
@@ -43,24 +43,25 @@ FN void release(uint barrier_at)
     }
 }
 
-/* What the loop needs of a tile. The rest of it would occupy registers all the time: it stays in local memory. */
+/* What the loop needs of a tile. The other fields stay in local memory, since they would occupy registers all the time. */
 typedef struct {
-    int number; /* of tiles of this group */
+    int number; /* of the tile, in this group */
     int first_block, key_begin, key_end, open_begin, open_end;
-    int own_end;           /* no row of this consumer sees a key from there on, or the same as key_end */
-    int unseen_values;     /* from this key on V holds what no row of the tile sees */
-    int key0, next, class; /* the block at work, the one behind it, and what mask and bias have to say about it */
-    int hides;             /* a key of it is hidden from every row of this warp */
+    int own_end;           /* from this key on all are masked for this consumer's rows; at most key_end */
+    int unseen_values;     /* from this key on, V holds keys that are masked for every row of the tile */
+    int key0, next, class; /* the current block, the next one, and the class of the current one's mask and bias */
+    int hides;             /* a key of it is masked for every row of this warp */
 } span;
 
-/* Of this consumer's rows: fewer than the tile's see less of a diagonal. */
+/* The keys visible to this consumer's rows. These are fewer rows than the tile's, so the diagonal cuts fewer of their
+ * blocks. */
 FN void span_of(const engine *e, span *keys, const launch_args *a, __local const shared_tile *given)
 {
     const int first = given->t.row0 + e->consumer * 64, last = min(first + 63, given->t.rows - 1);
     const int last_real = min(last, given->t.q_length - 1);
     keys->key_begin = given->t.key_begin;
     keys->key_end = keys->own_end = given->t.key_end;
-    /* Past the tensor's last row the accelerator has filled in zeros. */
+    /* The accelerator fills rows past the end of the tensor with zeros. */
     keys->unseen_values = !a->starts_type && keys->key_end == a->seq_kv ? INT_MAX : keys->key_end;
     keys->first_block = keys->next = keys->key_begin / BLOCK_N * BLOCK_N;
     keys->open_begin = max(0, last + given->t.diagonal_low);
@@ -73,12 +74,12 @@ FN void span_of(const engine *e, span *keys, const launch_args *a, __local const
 FN tile tile_of(const engine *e, const span *keys)
 {
     tile t = TILE(e, keys->number)->t;
-    t.pack = 1; /* always: the compiler should know it */
+    t.pack = 1; /* always 1; this lets the compiler know it */
     return t;
 }
 
-/* Rows of V that no row of the tile sees are cleared: 0 times NaN would be NaN. Every consumer does it for itself, all writing
- * the same. */
+/* Clears rows of V that are masked for every row of the tile: 0 times NaN would be NaN. Each consumer clears them itself, and
+ * all write the same. */
 FN void clear_unseen(const engine *e, const span *keys, int key0, int slot)
 {
     const int item = ptx_here((int)get_local_id(0)) % 128;
@@ -92,7 +93,7 @@ FN void clear_unseen(const engine *e, const span *keys, int key0, int slot)
     named_wait(ALONE(e->consumer), 128);
 }
 
-/* K of `block` is there: which keys it has. */
+/* Waits for K of `block`, and finds its keys. */
 FN void wait_keys(const engine *e, span *keys, int key0, int block)
 {
     barrier_wait(K_FULL(e, SLOT(block)), SLOT_TURN(block));
@@ -115,7 +116,7 @@ FN void wait_values(const engine *e, const span *keys, int key0, int block)
     }
 }
 
-/* Before this warp-group's turn: the other one has products to go on with. */
+/* Called before this warp-group's turn: meanwhile the other one has products to run. */
 FN void check_values(const engine *e, const span *keys, int block)
 {
 #if MAY_HIDE
@@ -126,7 +127,7 @@ FN void check_values(const engine *e, const span *keys, int block)
 #endif
 }
 
-/* What options need from memory for the block at work, asked for before its product. */
+/* Fetches the current block's options from memory, before its product. */
 FN void fetch_options(engine *e, const span *keys, const launch_args *a, const option_data *b)
 {
 #if SCORE_OPTIONS
@@ -143,7 +144,7 @@ FN void fetch_options(engine *e, const span *keys, const launch_args *a, const o
 #endif
 }
 
-/* What rows see by it, while the product is at work. */
+/* Finds the columns visible under the options, during the product. */
 FN void take_options(engine *e, span *keys, const launch_args *a, int block)
 {
 #if SCORE_OPTIONS
@@ -163,7 +164,7 @@ FN void take_options(engine *e, span *keys, const launch_args *a, int block)
 #endif
 }
 
-/* S becomes weights. */
+/* Turns S into weights. */
 FN void weigh(engine *e, span *keys, const launch_args *a, const option_data *b, float factor, elem *m, elem *l, elem *alpha)
 {
     int hides = keys->key0 < keys->open_begin || keys->key0 + BLOCK_N > keys->open_end, altered = hides;
@@ -186,7 +187,7 @@ FN void weigh(engine *e, span *keys, const launch_args *a, const option_data *b,
     softmax_step(e, m, l, alpha, hides);
 }
 
-/* S of block `now` is there: K, and behind a tile's last block Q, may be overwritten. */
+/* S of block `now` is complete: K may be overwritten, and after a tile's last block Q too. */
 FN void release_operands(const engine *e, const span *keys, int now)
 {
     release(K_EMPTY(e, SLOT(now)));
@@ -195,7 +196,7 @@ FN void release_operands(const engine *e, const span *keys, int now)
     }
 }
 
-/* Q of the tile before this one gives way: its output has left, by now, through its place. */
+/* Releases Q of the tile before this one: its output, which was staged there, has been read by now. */
 FN void release_before(const engine *e, const span *keys)
 {
 #if STAGES_O
@@ -206,7 +207,7 @@ FN void release_before(const engine *e, const span *keys)
 #endif
 }
 
-/* The blocks that only other consumers see. */
+/* Skips the blocks that only other consumers see. */
 FN void pass_blocks(const engine *e, span *keys, int *block)
 {
 #if SKIPS_BLOCKS
@@ -221,12 +222,12 @@ FN void pass_blocks(const engine *e, span *keys, int *block)
 #endif
 }
 
-/* One tile with keys. `block` counts the blocks of all tiles: its bits say which slot and which turn of its barriers. */
+/* Computes one tile with keys. `block` counts the blocks of all tiles. It gives the slot and the phase of its barriers. */
 FN void consume_tile(engine *e, span *keys, const launch_args *a, const option_data *b, int *block, float factor, elem *m,
                      elem *l)
 {
     elem alpha[S_ROWS];
-    int first = 1; /* O has nothing of this tile yet: the product overwrites it */
+    int first = 1; /* O has no sum of this tile yet: the product overwrites it */
     wait_keys(e, keys, keys->first_block, *block);
     fetch_options(e, keys, a, b);
     turn_begin(e);
@@ -269,7 +270,7 @@ FN void consume_tile(engine *e, span *keys, const launch_args *a, const option_d
     ++*block;
 }
 
-/* Of a tile whose Q this consumer has no use for. */
+/* Releases Q of a tile that this consumer does not read. */
 FN void release_unused(const engine *e, const span *keys)
 {
     if (STAGES_O) {
@@ -289,7 +290,7 @@ FN void consume(engine *e, const launch_args *a, const option_data *b, __global 
     e->row = e->consumer * 64 + (int)get_local_id(0) % 128 / 32 * 16 + (int)get_local_id(0) % 32 / 4;
     e->col = (int)get_local_id(0) % 4 * 2;
     e->plain = !has_softcap(a) && !has_slopes(a) && !has_bias(a);
-    e->late = 1.0f; /* rows that see no key have no product that would say it */
+    e->late = 1.0f; /* a row with no visible key has no product to set it */
     UNROLL for (int i = 0; i < DIM_V / 2; i++) { e->o[i] = 0.0f; }
     if (e->consumer == CONSUMERS - 1) {
         turn_end(e);
@@ -302,7 +303,7 @@ FN void consume(engine *e, const launch_args *a, const option_data *b, __global 
         if (kind == TILE_NONE) {
             break;
         }
-        if (STAGES_O && keys.number == 0) { /* the other warp-group's warp that wrote it is past the barrier */
+        if (STAGES_O && keys.number == 0) { /* the loader's warp that wrote the map is past the barrier */
             tensor_map_acquire(map_place(workspace, a, MAP_O));
         }
         FOR_ROWS(r)
@@ -328,7 +329,7 @@ FN void consume(engine *e, const launch_args *a, const option_data *b, __global 
             stage_end(e, &t, a, ALONE(e->consumer), map_place(workspace, a, MAP_O));
         }
     }
-    TENSOR_STORE_READ(); /* local memory is the next group's from here on */
+    TENSOR_STORE_READ(); /* from here on local memory belongs to the next group */
 }
 
 __kernel __attribute__((reqd_work_group_size(WORK_GROUP, 1, 1))) void attention(KERNEL_PARAMETERS)
@@ -336,7 +337,7 @@ __kernel __attribute__((reqd_work_group_size(WORK_GROUP, 1, 1))) void attention(
     const option_data options = OPTION_DATA;
     engine e;
     ENGINE_LOCAL(e)
-    /* Registers change hands first: with what both begin with before it, the compiler spilled in blocks with a bias. */
+    /* Registers are reassigned first. With the setup before that, the compiler spilled in blocks with a bias. */
     if (get_local_id(0) < 128) {
         REGISTERS_FEWER(LOADER_REGISTERS);
         load_begin(&e, &args, q_data, k_data, v_data, o_data, workspace);

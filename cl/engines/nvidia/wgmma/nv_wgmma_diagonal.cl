@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Blocks of nv_wgmma that the diagonal or an end cuts, where HIDES_BY_BITS: what a row sees of them is a word, of which the
- * compiler makes predicates, seven at a time. Runs (cl/score.cl) take a vote and a branch each, one behind the other.
+ * Blocks of nv_wgmma that the diagonal or an end cuts, where HIDES_BY_BITS. The columns visible to a row are a word, which the
+ * compiler turns into predicates, seven at a time. Runs (cl/score.cl) would need one vote and one branch each, in sequence.
  */
 #if HIDES_BY_BITS
-/* Hides what rows do not see: bit c of a word is column c, so a row costs a select a column and no branch. */
+/* Masks keys. Bit c of a word is column c, so a row costs one select a column and no branch. */
 FN void hide_unseen(engine *e, __local const tile *t, int key0)
 {
     FOR_ROWS(r)

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Keys that a mask or a bias hides from every row of a tile of nv_wgmma: 0 times what their rows of V hold must be 0, and is
- * unless that is NaN or infinite. Two warps beside the loader look for such rows before V is handed on. Each consumer's warp
- * says which keys none of its rows sees, mostly none at all; if V is not finite there, it waits for what the other warps say,
- * and clears what nobody sees. Included by cl/engines/nvidia/wgmma/nv_wgmma_load.cl.
+ * Keys that a mask or a bias masks for every row of a tile of nv_wgmma. Their weight 0 times V must be 0, which fails where V
+ * is NaN or infinite. Two warps next to the loader find the rows of V that are not finite, before V is released to the
+ * consumers. Each consumer's warp publishes the keys that are masked for all its rows, usually none. If V is not finite there,
+ * the warp waits for the words of the other warps, and clears the keys that are masked for every row. Included by
+ * cl/engines/nvidia/wgmma/nv_wgmma_load.cl.
  */
 #if MAY_HIDE
-/* Words of a slot, four a warp: bit c of word i is key ENGINE_S_COL(c) of work-item i. And four for all, of the same bits. */
+/* Masked keys of a slot: four words for each warp; bit c of word i is key ENGINE_S_COL(c) of work-item i. Keys whose V is not
+ * finite: four words for all warps, with the same bits. */
 #define UNSEEN(e, slot) ((e)->unseen + (slot)*CONSUMERS * 16)
 #define NOT_FINITE(e, slot) ((e)->unseen + KV_SLOTS * CONSUMERS * 16 + (slot)*4)
 
-/* Tells the others which keys of a block are hidden from all rows here. Returns whether there is one. */
+/* Publishes the keys of a block that are masked for all rows of this warp. Returns whether there is one. */
 FN int publish_unseen(const engine *e, int slot, int hides)
 {
     const int item = (int)get_local_id(0) - 128;
@@ -22,7 +24,7 @@ FN int publish_unseen(const engine *e, int slot, int hides)
     return ptx_ballot(unseen != 0u) != 0u;
 }
 
-/* By all warps, as soon as all have published. */
+/* The keys that are masked for the rows of all warps. Waits until all warps have published. */
 FN uint unseen_by_all(const engine *e, int block, int lane)
 {
     uint unseen = KEY_BITS;
@@ -35,13 +37,13 @@ FN uint unseen_by_all(const engine *e, int block, int lane)
     return unseen;
 }
 
-/* Where row `key` of V has its piece of 16 bytes number i. */
+/* The address of 16-byte piece number i of row `key` of V. */
 FN uint value_place(const engine *e, int slot, int key, int i)
 {
     return V_PLACE(e) + (uint)(slot * V_SIZE + i / 8 * KV_PANEL + key * 128 + ((i & 7) ^ (key & 7)) * 16);
 }
 
-/* x * 0 + sum in both halves: NaN where one of x is NaN or infinite, and from then on. */
+/* x * 0 + sum in both halves: NaN if x is NaN or infinite, and once NaN always NaN. */
 FN uint sum_of_zeros(uint x, uint sum)
 {
 #if K_TYPE == FP16
@@ -52,9 +54,9 @@ FN uint sum_of_zeros(uint x, uint sum)
     return sum;
 }
 
-/* Whose V is not finite, in the words and bits of UNSEEN: by warp `which` of two, words `which` and `which` + 2, and then V is
- * ready for the consumers. Work-items begin at different pieces of their rows, so that eight of them read from distinct banks.
- */
+/* Finds the keys whose V is not finite, in words with the same bits as those of masked keys. Warp `which` of two writes words
+ * `which` and `which` + 2. Then it releases V to the consumers. Work-items start at different pieces of their rows, so that
+ * eight of them read from distinct banks. */
 FN void look_at_values(const engine *e, int block, int hides, int which)
 {
     const int lane = (int)get_local_id(0) % 32, slot = SLOT(block);
@@ -79,7 +81,7 @@ FN void look_at_values(const engine *e, int block, int hides, int which)
     }
 }
 
-/* Of all blocks, by two warps that have nothing else to do. */
+/* Checks all blocks, in two warps that have no other work. */
 FN void watch_values(const engine *e)
 {
     for (int block = 0;; block++) {
@@ -92,7 +94,7 @@ FN void watch_values(const engine *e)
     }
 }
 
-/* Every warp does it for itself, all writing the same. */
+/* Clears masked keys whose V is not finite. Each warp does it itself, and all write the same. */
 FN void clear_hidden(const engine *e, int block)
 {
     const int item = ptx_here((int)get_local_id(0)) - 128, lane = item % 32, slot = SLOT(block);

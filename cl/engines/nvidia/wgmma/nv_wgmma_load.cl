@@ -1,37 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Loads Q, K and V of each tile for the consumers of cl/engines/nvidia/wgmma/nv_wgmma_attention.cl, and writes the descriptors
- * that the accelerator reads. An address that is no multiple of 16 bytes, which the accelerator refuses, is read element by
- * element.
+ * that the accelerator reads. The accelerator requires addresses that are multiples of 16 bytes. A tensor at another address
+ * is read element by element.
  */
 #define BARRIER(e, i) (BARRIERS(e) + (uint)((i)*8))
 #define K_FULL(e, slot) BARRIER(e, slot)
 #define V_FULL(e, slot) BARRIER(e, KV_SLOTS + (slot))
 #define K_EMPTY(e, slot) BARRIER(e, 2 * KV_SLOTS + (slot))
 #define V_EMPTY(e, slot) BARRIER(e, 3 * KV_SLOTS + (slot))
-/* Of tile number `number` of the group, and which turn of these barriers is its. */
+/* The barriers of Q of tile number `number` of the group, and the number of its phase. */
 #define Q_FULL(e, number) BARRIER(e, 4 * KV_SLOTS + (uint)(number) % Q_PLACES)
 #define Q_EMPTY(e, number) BARRIER(e, 4 * KV_SLOTS + 2 + (uint)(number) % Q_PLACES)
 #define Q_TURN(number) ((int)((uint)(number) / Q_PLACES))
 #define TILE_WANTED(e) BARRIER(e, 4 * KV_SLOTS + 4)
 #define TILE_DRAWN(e) BARRIER(e, 4 * KV_SLOTS + 5)
 #define UNSEEN_FULL(e, slot) BARRIER(e, 4 * KV_SLOTS + 6 + (slot))
-/* V is there, and then looked at (cl/engines/nvidia/wgmma/nv_wgmma_hidden.cl). */
+/* V has arrived, but is not yet checked (cl/engines/nvidia/wgmma/nv_wgmma_hidden.cl). */
 #define V_LANDED(e, slot) (MAY_HIDE ? BARRIER(e, 5 * KV_SLOTS + 6 + (slot)) : V_FULL(e, slot))
 #define LOADERS (1 + 2 * CONSUMERS)
-#define LOADING 96 /* work-items; of the fourth warp one draws tiles */
+#define LOADING 96 /* work-items that load; one of the fourth warp claims tiles */
 #define MAP_O 3
 #include "cl/engines/nvidia/wgmma/nv_wgmma_hidden.cl"
 
 FN void barriers_begin(const engine *e)
 {
-    /* Full: the loader arrives, or both warps that looked at V. Empty: a work-item of each consumers' warp. */
+    /* Full: the loader arrives, or both warps that checked V. Empty: one work-item of each consumer warp arrives. */
     for (int i = 0; i < KV_SLOTS; i++) {
         barrier_init(K_FULL(e, i), 1);
         barrier_init(V_FULL(e, i), 1 + MAY_HIDE);
         barrier_init(K_EMPTY(e, i), 4 * CONSUMERS);
         barrier_init(V_EMPTY(e, i), 4 * CONSUMERS);
 #if MAY_HIDE
-        barrier_init(UNSEEN_FULL(e, i), 16 * CONSUMERS); /* four work-items of each consumers' warp */
+        barrier_init(UNSEEN_FULL(e, i), 16 * CONSUMERS); /* four work-items of each consumer warp */
         barrier_init(V_LANDED(e, i), 1);
 #endif
     }
@@ -44,23 +44,23 @@ FN void barriers_begin(const engine *e)
     BARRIERS_PUBLISH();
 }
 
-/* Fits: the host half declines problems with more. */
+/* Fits in an int: the host refuses problems with more tiles. */
 FN int team_count(const launch_args *a) { return a->q_blocks * a->heads_q * a->batches; }
 
-/* At a multiple of 128 bytes in the workspace: how many tiles were drawn beyond the first of each group, below the number of
- * the call. */
+/* The counter of claimed tiles, at a multiple of 128 bytes in the workspace. The upper half is the number of the call. The
+ * lower half counts the tiles claimed after the first of each group. */
 FN ulong drawn_place(__global float *workspace, const launch_args *a)
 {
     return ((ulong)(size_t)(workspace + a->workspace) + 127) & ~(ulong)127;
 }
-/* Behind it the descriptors, four a group. All groups' are the same, but so none waits for another. */
+/* The descriptors follow, four for each group. All groups write the same values, but this way no group waits for another. */
 FN ulong map_place(__global float *workspace, const launch_args *a, int which)
 {
     return drawn_place(workspace, a) + (ulong)(128 + ((int)get_group_id(0) * 4 + which) * 128);
 }
 
-/* The workspace is as the caller left it: whoever comes first puts the number of the call there, of which no other call near
- * has the lower half. By each group before it draws. */
+/* The caller leaves the workspace uninitialized. The first group to get here writes the number of the call; no recent call has
+ * the same lower half. Each group does this before it claims a tile. */
 FN void drawn_begin(__global float *workspace, const launch_args *a)
 {
     const ulong place = drawn_place(workspace, a), fresh = (ulong)a->call_number << 32, found = ptx_load_word_pair(place);
@@ -73,17 +73,18 @@ FN int is_aligned(__global const void *data, const tensor_view view)
     return (((size_t)data + (size_t)view.base * 2) & 15) == 0;
 }
 
-/* One of Q, K and V, and where in it a tile's rows are. */
+/* One of Q, K and V, and the position of a tile's rows in it. */
 typedef struct {
     ulong map;
     __global const ushort *data; /* of the first row of the tile's sequence and head */
     long row_step;
     int mapped;
     int seq, head, batch;
-    int row_end; /* rows there are */
+    int row_end; /* number of rows */
 } nv_source;
 
-/* Rows [row0, row0 + rows) to local memory, a panel behind the other. A constant `width` of columns; `rows` as in the map. */
+/* Loads rows [row0, row0 + rows) to local memory, one panel after the other. `width`, the number of columns, is a constant.
+ * `rows` is as in the map. */
 FN void load_rows(const nv_source *s, uint to, uint full, int row0, int rows, int width)
 {
     const int item = (int)get_local_id(0), panels = (width + 63) / 64;
@@ -125,8 +126,9 @@ FN void source_set(nv_source *s, const launch_args *a, const tile *t, __global c
     s->row_end = rows;
 }
 
-/* Tile number `tiles` of this group, told to the consumers: the first by the group's number, the others as groups become free.
- * Where the diagonal makes some tiles longer than others, a fixed deal would leave groups idle at the end. By one work-item. */
+/* Claims tile number `tiles` of this group and describes it to the consumers. The first tile is the group's number; later ones
+ * come from the shared counter. Where the diagonal makes some tiles longer than others, a fixed assignment would leave groups
+ * idle at the end. Run by one work-item. */
 FN void draw_tile(const engine *e, const launch_args *a, const option_data *b, int tiles, __global float *workspace)
 {
     __local shared_tile *place = TILE(e, tiles);
@@ -144,7 +146,7 @@ FN void draw_tile(const engine *e, const launch_args *a, const option_data *b, i
     }
 }
 
-/* Tells the consumers which block of keys comes to a slot, before its K does. */
+/* Describes a slot's block of keys to the consumers, before its K arrives. */
 FN void note_block(const engine *e, const tile *t, int slot, int key0, int next)
 {
 #if PREPASS
@@ -156,7 +158,7 @@ FN void note_block(const engine *e, const tile *t, int slot, int key0, int next)
 #endif
 }
 
-/* And what may hide keys of it, before its V. */
+/* Also tells whether options can mask its keys, before its V arrives. */
 FN void note_values(const engine *e, const launch_args *a, const tile *t, int slot, int key0)
 {
 #if MAY_HIDE
@@ -166,13 +168,13 @@ FN void note_values(const engine *e, const launch_args *a, const tile *t, int sl
 #endif
 }
 
-/* The buffers, and where the descriptors of Q, K and V are. */
+/* The buffers, and the address of the descriptors of Q, K and V. */
 typedef struct {
     __global const void *q, *k, *v;
     ulong maps;
 } nv_inputs;
 
-/* Draws tile after tile, each as soon as the loader begins with the one before. */
+/* Claims one tile after another, each as soon as the loader starts the one before. */
 FN void draw(const engine *e, const launch_args *a, const option_data *b, __global float *workspace)
 {
     for (int tiles = 0;; tiles++) {
@@ -185,8 +187,8 @@ FN void draw(const engine *e, const launch_args *a, const option_data *b, __glob
     }
 }
 
-/* Q of tile number `tiles`, as soon as its place is free. Where there is nothing to load, the consumers want to know the tile,
- * or that there is none. */
+/* Loads Q of tile number `tiles`, as soon as its place is free. Where there is nothing to load, it only signals the consumers
+ * that the tile is known, or that there are no more. */
 FN void load_q(const engine *e, const launch_args *a, const nv_inputs *in, int tiles, int alone)
 {
     barrier_wait(Q_EMPTY(e, tiles), Q_TURN(tiles) + 1);
@@ -204,7 +206,7 @@ FN void load_q(const engine *e, const launch_args *a, const nv_inputs *in, int t
     }
 }
 
-/* Tile number `tiles` is known from here on, and its Q on the way if it has a place of its own. */
+/* After this, tile number `tiles` is known. With two places for Q, its Q is being loaded. */
 FN void next_tile(const engine *e, const launch_args *a, const nv_inputs *in, int tiles, int alone)
 {
     barrier_wait(TILE_DRAWN(e), tiles - 1);
@@ -213,8 +215,8 @@ FN void next_tile(const engine *e, const launch_args *a, const nv_inputs *in, in
     }
 }
 
-/* Loads K and V of a tile, and turns to the next tile when all slots are under way. `block` counts the blocks of all tiles, as
- * the consumers do. */
+/* Loads K and V of a tile. Turns to the next tile once all slots are being loaded. `block` counts the blocks of all tiles, as
+ * in the consumers. */
 FN void load_tile(const engine *e, const launch_args *a, const nv_inputs *in, const tile *t, int tiles, int *block, int alone)
 {
     int ahead = 0, next;
@@ -246,8 +248,8 @@ FN void load_tile(const engine *e, const launch_args *a, const nv_inputs *in, co
     }
 }
 
-/* The descriptor of a tensor of dimensions (dim, rows, heads, batches), read in boxes of 64 columns by box_rows rows. Past the
- * last column or row the accelerator fills in zeros. */
+/* The descriptor of a tensor of dimensions (dim, rows, heads, batches), read in boxes of 64 columns by box_rows rows. The
+ * accelerator fills columns and rows past the last with zeros. */
 FN void map_build(uint map, __global const void *data, const tensor_view view, int dim, long rows, int heads, int batches,
                   int box_rows)
 {
@@ -261,7 +263,7 @@ FN void map_build(uint map, __global const void *data, const tensor_view view, i
     MAP_SET_32(map, "global_dim.shared::cta.b1024.b32 [%0], 1,", max(rows, (long)1));
     MAP_SET_32(map, "global_dim.shared::cta.b1024.b32 [%0], 2,", heads);
     MAP_SET_32(map, "global_dim.shared::cta.b1024.b32 [%0], 3,", batches);
-    /* In bytes. Along an axis of one element any step will do, but it must be a multiple of 16. */
+    /* Strides in bytes. Along an axis of one element any stride is correct, but it must be a multiple of 16. */
     MAP_SET_64(map, "global_stride.shared::cta.b1024.b64 [%0], 0,", rows > 1 ? view.seq * 2 : 16);
     MAP_SET_64(map, "global_stride.shared::cta.b1024.b64 [%0], 1,", heads > 1 ? view.head * 2 : 16);
     MAP_SET_64(map, "global_stride.shared::cta.b1024.b64 [%0], 2,", batches > 1 ? view.batch * 2 : 16);
@@ -279,8 +281,8 @@ FN void map_build(uint map, __global const void *data, const tensor_view view, i
     MAP_SET(map, "fill_mode.shared::cta.b1024.b32 [%0], 0");
 }
 
-/* The descriptor of Q, K, V or O, number `which`, by a warp, in the workspace. `scratch` is local memory of its own, 128 bytes.
- */
+/* Writes the descriptor of Q, K, V or O, number `which`, to the workspace. Run by one warp. `scratch` is 128 bytes of local
+ * memory of its own. */
 FN void map_write(const launch_args *a, int which, __global const void *q_data, __global const void *k_data,
                   __global const void *v_data, __global const void *o_data, uint scratch, ulong to)
 {
@@ -303,17 +305,17 @@ FN void map_write(const launch_args *a, int which, __global const void *q_data, 
     tensor_map_store(to, scratch);
 }
 
-/* What comes before the first load, a warp each: the descriptors. */
+/* Writes the descriptors before the first load, one warp each. */
 FN void load_begin(const engine *e, const launch_args *a, __global const void *q_data, __global const void *k_data,
                    __global const void *v_data, __global const void *o_data, __global float *workspace)
 {
     const int warp = (int)get_local_id(0) / 32;
     if (warp < 3 + STAGES_O) {
         map_write(a, warp, q_data, k_data, v_data, o_data, K_PLACE(e) + (uint)(warp * 128), map_place(workspace, a, warp));
-        PUBLISH_STORES(); /* the accelerator will write where it lay */
+        PUBLISH_STORES(); /* the accelerator will overwrite the scratch memory */
     }
 }
-/* By the consumers: the first tile, the barriers. */
+/* The consumers' setup: the first tile and the barriers. */
 FN void consume_begin(const engine *e, const launch_args *a, const option_data *b, __global float *workspace)
 {
     const int item = (int)get_local_id(0);
@@ -325,7 +327,7 @@ FN void consume_begin(const engine *e, const launch_args *a, const option_data *
     }
 }
 
-/* A constant `alone`: every tensor is mapped, and one work-item loads. */
+/* `alone` is a constant: every tensor is mapped, and one work-item loads. */
 FN void load_tiles(const engine *e, const launch_args *a, const nv_inputs *in, int alone)
 {
     int block = 0;
@@ -367,7 +369,7 @@ FN void load(const engine *e, const launch_args *a, const option_data *b, __glob
     if (get_local_id(0) == LOADING) {
         draw(e, a, b, workspace);
     }
-    /* With every tensor mapped one work-item is enough, and a text without what else there is needs fewer registers. */
+    /* With every tensor mapped, one work-item is enough, and the code without the other case needs fewer registers. */
     if (is_aligned(q_data, a->q) && is_aligned(k_data, a->k) && is_aligned(v_data, a->v)) {
         if (get_local_id(0) == 0) {
             load_tiles(e, a, &in, 1);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How nv_wgmma fetches mask and bias of a block, when its K is there. Included by cl/engines/nvidia/wgmma/nv_wgmma.cl.
+ * Fetches the mask and the bias of a block in nv_wgmma, once its K has arrived. Included by
+ * cl/engines/nvidia/wgmma/nv_wgmma.cl.
  */
 #if SCORE_OPTIONS
 #define ROW_OF(e, r) ENGINE_ROW(e, r)
@@ -11,7 +12,7 @@ FN uint bias_place(const engine *e, int r, int c)
 }
 #include "cl/engines/nvidia/nv_options.cl"
 
-/* What a bias leaves that is -inf somewhere, once it is in local memory. */
+/* The columns visible under a bias with -inf, once it is in local memory. */
 #define ENGINE_BIAS_TAKEN
 FN void take_hiding_bias(engine *e)
 {
@@ -29,8 +30,8 @@ FN void take_hiding_bias(engine *e)
 }
 
 #if BIAS_TYPE
-/* By each warp for its rows, whose biases of the block before have been added by now. 16 bytes at a time where they lie so:
- * rows are one step apart, since a tile has one head. */
+/* Each warp copies the bias of its rows, after it has added their biases of the block before. It copies 16 bytes at a time
+ * where alignment allows. Rows are one stride apart, since a tile has one head. */
 FN void fetch_bias(const engine *e, const tile *t, const launch_args *a, const option_data *b, int key0)
 {
     const int item = ptx_here((int)get_local_id(0)) - 128, row0 = item / 32 * 16, lane = item % 32;
@@ -38,7 +39,7 @@ FN void fetch_bias(const engine *e, const tile *t, const launch_args *a, const o
         bias_by_elements(e, t, a, b, key0, row0, 16, lane);
         return;
     }
-    const int pieces = BLOCK_N * BIAS_WIDTH / 16, at_once = pieces <= 8 ? 4 : pieces <= 16 ? 2 : 1; /* of a row; rows */
+    const int pieces = BLOCK_N * BIAS_WIDTH / 16, at_once = pieces <= 8 ? 4 : pieces <= 16 ? 2 : 1; /* in a row; rows */
     const int mine = min(lane, at_once * pieces - 1), at = mine % pieces * 16, step = at_once * BIAS_WIDTH;
     int row = row0 + mine / pieces;
     __global const uchar *from = (__global const uchar *)b->bias + (option_row(t, &a->bias, row) + key0) * BIAS_WIDTH + at;

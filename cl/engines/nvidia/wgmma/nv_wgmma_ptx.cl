@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Instructions of sm_90a: wgmma, barriers in local memory, the Tensor Memory Accelerator. Included by
- * cl/engines/nvidia/wgmma/nv_wgmma.cl only, which says what the mark //@ is for.
+ * Instructions of sm_90a: wgmma, barriers in local memory, the Tensor Memory Accelerator. Included only by
+ * cl/engines/nvidia/wgmma/nv_wgmma.cl, which explains the mark //@.
  */
 
-/* Operands by name and number: N accumulators are %0 ... %(N-1), in eights. */
+/* Operands: the N accumulators are %0 ... %(N-1), in groups of eight. */
 #define REG0 "%0,%1,%2,%3,%4,%5,%6,%7"
 #define REG1 "%8,%9,%10,%11,%12,%13,%14,%15"
 #define REG2 "%16,%17,%18,%19,%20,%21,%22,%23"
@@ -70,7 +70,7 @@
 #define WGMMA_COMMIT() __asm__ volatile("//@wgmma.commit_group.sync.aligned;" : : : "memory")
 #define WGMMA_WAIT(groups) __asm__ volatile("//@wgmma.wait_group.sync.aligned " #groups ";" : : : "memory")
 
-/* s = or += 64 rows of A by 16 columns, both from local memory, their contiguous axis the summed one. */
+/* s = or += 64 rows of A by 16 columns. Both operands are in local memory, contiguous along the summed axis. */
 #define WGMMA_S(s, a, b, add)                                                                                                  \
     __asm__ volatile("//@{ .reg .pred p; setp.ne.b32 p, %[more], 0; wgmma.mma_async.sync.aligned.m64n" TEXT(                   \
                          BLOCK_N) "k16" WGMMA_TYPES REGS(S_REGISTERS) ", %[left], %[right], p, 1, 1, 0, 0; }"                  \
@@ -88,23 +88,24 @@
           [more] "r"((uint)(add))                                                                                              \
         : "memory")
 
-/* Beside the arrivals that a barrier is made for it may wait for bytes: those that are announced by one who arrives. */
+/* Arrives, and adds `bytes` to what the phase waits for. The phase completes after all arrivals and all announced bytes. */
 FN void barrier_announce(uint at, uint bytes)
 {
     __asm__ volatile("{ .reg .b64 s; mbarrier.arrive.expect_tx.shared.b64 s, [%0], %1; }" : : "r"(at), "r"(bytes) : "memory");
 }
 #define BARRIERS_PUBLISH() __asm__ volatile("fence.mbarrier_init.release.cluster;" : : : "memory")
 
-/* Hardware barrier `number` between `count` work-items; the first waits, the second only counts itself in. */
+/* Hardware barrier `number` between `count` work-items. named_wait arrives and waits; named_arrive only arrives. */
 FN void named_wait(int number, int count) { __asm__ volatile("bar.sync %0, %1;" : : "r"(number), "r"(count) : "memory"); }
 FN void named_arrive(int number, int count) { __asm__ volatile("bar.arrive %0, %1;" : : "r"(number), "r"(count) : "memory"); }
 
-/* What this work-item stored to local memory is seen by wgmma and the accelerator after it. */
+/* Makes this work-item's stores to local memory visible to wgmma and the accelerator. */
 #define PUBLISH_STORES() __asm__ volatile("fence.proxy.async.shared::cta;" : : : "memory")
 #define REGISTERS_FEWER(n) __asm__ volatile("//@setmaxnreg.dec.sync.aligned.u32 " TEXT(n) ";" : : : "memory")
 #define REGISTERS_MORE(n) __asm__ volatile("//@setmaxnreg.inc.sync.aligned.u32 " TEXT(n) ";" : : : "memory")
 
-/* A box of the tensor behind `map`, its first element at column, row, head, batch, to local memory; counted by `arrived`. */
+/* Copies a box of the tensor described by `map` to local memory. Its first element is at column, row, head, batch. `arrived` is
+ * the barrier that counts the bytes. */
 FN void tensor_copy(uint to, ulong map, int col, int row, int head, int batch, uint arrived)
 {
     __asm__ volatile("//@cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], "
@@ -113,7 +114,8 @@ FN void tensor_copy(uint to, ulong map, int col, int row, int head, int batch, u
                      : "r"(to), "l"(map), "r"(col), "r"(row), "r"(head), "r"(batch), "r"(arrived)
                      : "memory");
 }
-/* The other way, where c is not 0. These copies of a work-item are told apart by groups, as in PTX_COPY_WAIT. */
+/* Copies a box from local memory to the tensor, where c is not 0. Such copies of a work-item form groups, as in
+ * PTX_COPY_WAIT. */
 FN void tensor_store_when(int c, ulong map, uint from, int col, int row, int head, int batch)
 {
     __asm__ volatile("//@{ .reg .pred p; setp.ne.s32 p, %0, 0; @p cp.async.bulk.tensor.4d.global.shared::cta.tile.bulk_group "
@@ -123,14 +125,14 @@ FN void tensor_store_when(int c, ulong map, uint from, int col, int row, int hea
                      : "memory");
 }
 #define TENSOR_STORE_COMMIT() __asm__ volatile("//@cp.async.bulk.commit_group;" : : : "memory")
-/* Until local memory has been read. The end of the kernel waits for the rest. */
+/* Waits until local memory has been read. The end of the kernel waits for the writes. */
 #define TENSOR_STORE_READ() __asm__ volatile("//@cp.async.bulk.wait_group.read 0;" : : : "memory")
-/* A descriptor that ordinary instructions wrote. */
+/* Makes a descriptor written by ordinary instructions visible to the accelerator. */
 FN void tensor_map_acquire(ulong map)
 {
     __asm__ volatile("//@fence.proxy.tensormap::generic.acquire.gpu [%0], 128;" : : "l"(map) : "memory");
 }
-/* Writes the descriptor at `from` in local memory, by a whole warp. */
+/* Writes the descriptor at `from` in local memory to `map`. Run by a whole warp. */
 FN void tensor_map_store(ulong map, uint from)
 {
     __asm__ volatile(

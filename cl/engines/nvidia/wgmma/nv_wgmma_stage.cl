@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Output of nv_wgmma through local memory: a warp-group packs its rows of O to where its rows of Q were, in the same layout,
- * and the accelerator writes them to the tensor while the warp-group goes on with the next tile. Stored from registers they
- * keep it for as long as a block of keys does.
+ * Output of nv_wgmma through local memory. A warp-group packs its rows of O into the place of its rows of Q, in the same
+ * layout. The accelerator writes them to the tensor while the warp-group computes the next tile. Storing from registers would
+ * take the warp-group as long as a block of keys.
  *
- * STAGES_O: Q has two places, so that the next tile's does not wait for this; and O is what the accelerator takes.
+ * STAGES_O: Q has two places, so that Q of the next tile does not wait for this, and the accelerator supports the type of O.
  */
 #if STAGES_O
 FN void stage_row(engine *e, int r)
@@ -29,8 +29,8 @@ FN void store_or_stage_row(engine *e, const tile *t, const launch_args *a, int r
 #define ENGINE_STORE_ROW(e, t, a, r, o_data) store_or_stage_row(e, t, a, r, o_data)
 #endif
 
-/* Before the rows of tile number `number` are stored. `mapped`: the accelerator takes O's address. It leaves out rows past the
- * tensor's end, but not those of the next packed sequence. */
+/* Called before the rows of tile number `number` are stored. `mapped`: the accelerator can take O's address. The accelerator
+ * skips rows past the tensor's end, but not rows of the next packed sequence. */
 FN void stage_begin(engine *e, const tile *t, const launch_args *a, int number, int mapped)
 {
 #if STAGES_O
@@ -39,7 +39,7 @@ FN void stage_begin(engine *e, const tile *t, const launch_args *a, int number, 
 #endif
 }
 
-/* Behind them. No branch here depends on the work-item. */
+/* Called after the rows are stored. No branch here depends on the work-item. */
 FN void stage_end(const engine *e, const tile *t, const launch_args *a, int alone, ulong map)
 {
 #if STAGES_O

@@ -500,8 +500,9 @@ typedef struct clattn_call {
     clattn_buffer lse;                  /* when problem.lse.present */
     clattn_buffer scores;               /* if problem.scores.kind is not NONE: of the chosen heads */
     clattn_buffer workspace;            /* at least clattn_call_workspace bytes, not used by another call at the same time.
-                                             NONE: the library creates one for this call. For an in-order queue the plan keeps it (up to 16
-                                           MiB) and the queue for the next call there */
+                                             NONE: the library creates one for this call. For an in-order
+                                             queue the plan keeps it (up to 16 MiB), and the queue, for the
+                                             next call on that queue */
     int64_t batch, seq_q, seq_kv;       /* at most the plan's bounds */
     int64_t offset;                     /* with CLATTN_EXPLICIT, unless problem.offsets */
     float scale;                        /* as in the problem, but not NaN */

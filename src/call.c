@@ -16,7 +16,7 @@ enum { MAX_BUFFERS = 17 };
 
 static const clattn_strides one_after_another = {0, 0, 0, 1};
 
-/* What a call says of a problem where the caller does not say otherwise. */
+/* The defaults of a call, from the problem. */
 static void set_numbers(clattn_call *call, const clattn_problem *p)
 {
     call->batch = p->batch;
@@ -58,7 +58,7 @@ void clattn_call_set_problem(clattn_call *call, const clattn_problem *problem)
     clattn_call full;
     if (!call || !problem)
         return;
-    cla_problem_take(problem, &taken, NULL); /* whether it can be served is for clattn_plan_serves to say */
+    cla_problem_take(problem, &taken, NULL); /* clattn_plan_serves tells whether it can be served */
     const size_t size = call->struct_size < sizeof full ? call->struct_size : sizeof full;
     memcpy(&full, call, size);
     set_numbers(&full, &taken);
@@ -91,7 +91,7 @@ static void add(struct buffer_list *list, const char *field, clattn_buffer *buff
     list->tensors[list->count++] = t;
 }
 
-/* Q, K, V, O, and what else the kernels write. Packed tensors have one batch entry and all rows of all sequences. */
+/* Q, K, V, O, and the other outputs. Packed tensors have one batch entry and all rows of all sequences. */
 static void add_main_buffers(struct buffer_list *list, const clattn_problem *p, clattn_call *call, size_t workspace_bytes)
 {
     const bool packed = p->packed.starts != CLATTN_NO_INTEGERS;
@@ -117,7 +117,7 @@ static void add_main_buffers(struct buffer_list *list, const clattn_problem *p, 
 /* Columns past the keys of the call are never read. */
 static int64_t columns_of(int64_t given, int64_t seq_kv) { return given < 0 || given > seq_kv ? seq_kv : given; }
 
-/* A plan may count on what batch entries or heads share. */
+/* A plan may rely on what batch entries or heads share. */
 static clattn_status check_sharing(const char *field, int64_t given, int64_t planned, clattn_error *error)
 {
     if ((given == 0) == (planned == 0))
@@ -146,7 +146,7 @@ static clattn_status check_tensor_strides(const char *name, const clattn_problem
                     field, multiple);
 }
 
-/* Strides of 0 would have elements of an output race. */
+/* With a stride of 0, writes to an output would race. */
 static clattn_status check_output_strides(const clattn_problem *p, const clattn_call *call, clattn_error *error)
 {
     const bool packed = p->packed.starts != CLATTN_NO_INTEGERS;
@@ -213,7 +213,7 @@ static void add_sequence_buffers(struct buffer_list *list, const clattn_problem 
     add_integers(list, "call.kv_starts", &call->kv_starts, p->packed.starts, call->batch + 1);
 }
 
-/* What is written must lie apart from everything else. */
+/* Buffers that are written must not overlap any other. */
 static clattn_status check_overlaps(const struct buffer_list *list, clattn_error *error)
 {
     for (size_t i = 0; i < list->count; i++) {

@@ -6,8 +6,8 @@
 #include "plan.h"
 
 /* Checks everything before anything is launched: sizes against the plan's bounds, buffers against strides and context; and
- * chooses what serves it. With nothing to compute (*empty) no buffer is looked at. Errors: INVALID_ARGUMENT that names the
- * field. */
+ * chooses what serves it. If there is nothing to compute (*empty), no buffer is checked. Errors: INVALID_ARGUMENT that names
+ * the field. */
 clattn_status cla_call_take(clattn_plan *plan, const clattn_call *given, clattn_call *call, struct choice *choice, bool *empty,
                             clattn_error *error);
 

@@ -120,9 +120,9 @@ clattn_status cla_choose_scores(const struct facts *facts, const clattn_problem 
     return verdict(candidates, "the scores of this problem", error);
 }
 
-/* Few queries against many keys are one tile a head: the keys are split, so that more than one team works on them. About
- * SPLIT_TEAMS for a sequence keep a large device busy, and longer chunks than that leave less to add up. Chunks under
- * SPLIT_LONG keys cost more to begin and to end: rather half as many teams. */
+/* Few queries with many keys are one tile a head: the keys are split, so that several teams work on them. About SPLIT_TEAMS
+ * teams for a sequence keep a large device busy, and longer chunks leave fewer partial results to merge. Chunks under
+ * SPLIT_LONG keys cost more to begin and to end than they save: then half as many teams are used. */
 enum {
     SPLIT_MAX_QUERIES = 16,
     SPLIT_MIN_KEYS = 1024,
@@ -142,13 +142,15 @@ static int64_t chunk_of(const struct facts *facts, const clattn_problem *problem
     return chunk < SPLIT_MIN_CHUNK ? SPLIT_MIN_CHUNK : chunk > SPLIT_MAX_CHUNK ? SPLIT_MAX_CHUNK : chunk;
 }
 
-/* A launch less saves the time of several thousand keys; each group pays for it by waiting until its part is visible, which
- * many groups in turn would feel. And more than a few rows take one group longer than they take many, launch included. */
+/* Merging in the last group saves a launch, which costs as much as several thousand keys, but each group waits until its part
+ * is visible; with many groups those waits add up. And one group merges more than a few rows slower than many groups do,
+ * launch included. */
 static bool merges_inside(const struct facts *facts, const clattn_problem *problem, int chunk)
 {
     const int64_t chunks = cla_divide_up(problem->seq_kv, chunk);
     const int64_t group = problem->heads_kv > 0 ? problem->heads_q / problem->heads_kv : 1;
-    return cla_facts_groups_meet(facts) && problem->head_dim_v <= MERGE_MAX_DIM && problem->seq_q * group <= MERGE_MAX_ROWS &&
+    return cla_facts_has_inter_group_visibility(facts) && problem->head_dim_v <= MERGE_MAX_DIM &&
+           problem->seq_q * group <= MERGE_MAX_ROWS &&
            problem->batch * problem->heads_kv <= MERGE_MAX_GROUPS / (chunks > 0 ? chunks : 1);
 }
 
@@ -169,10 +171,10 @@ static int64_t sharers(const clattn_problem *p)
 
 enum { PREPASS_MIN_SHARERS = 4, PREPASS_MIN_BLOCKS = 2, PREPASS_MIN_ROWS = 16 };
 
-/* A look through the masks before the work costs one reading of them: a quarter of what attention reads of them, or less, where
- * four share them. Few rows are read faster than looked through. On a CPU bytes side by side are looked through so much faster
- * than attention goes that one is enough. */
-static bool is_worth_a_look(const struct facts *facts, const clattn_problem *p)
+/* Whether the pass that classifies mask tiles pays. It reads masks and biases once: a quarter of what attention reads of them,
+ * or less, if at least four heads and batch entries share them. On a CPU it reads contiguous mask bytes much faster than
+ * attention does, so one is enough. */
+static bool prepass_pays(const struct facts *facts, const clattn_problem *p)
 {
     const bool bytes = p->mask.present && !p->bias.present && p->mask.strides.column == 1;
     return sharers(p) >= (bytes && facts->device_kind == DEVICE_CPU ? 1 : PREPASS_MIN_SHARERS);
@@ -180,11 +182,11 @@ static bool is_worth_a_look(const struct facts *facts, const clattn_problem *p)
 
 static void choose_prepass(const struct facts *facts, const clattn_problem *problem, struct config *config)
 {
-    if ((!problem->mask.present && !problem->bias.present) || !is_worth_a_look(facts, problem) ||
+    if ((!problem->mask.present && !problem->bias.present) || !prepass_pays(facts, problem) ||
         (config->engine->launches && !config->engine->visits_classes) || config->block_m < PREPASS_MIN_ROWS ||
         problem->seq_q < (int64_t)PREPASS_MIN_BLOCKS * config->block_m)
         return;
-    /* A CPU runs a group as loops between barriers: there one work-item does it best. */
+    /* A CPU runs a group as loops between barriers, so groups of one work-item are fastest. */
     config->classify_group = facts->device_kind == DEVICE_CPU ? 1 : group_within(facts, 64);
     if (facts->max_alloc && cla_workspace_bytes(problem, config) > facts->max_alloc)
         config->classify_group = 0;
@@ -198,20 +200,20 @@ static void choose_split(const struct facts *facts, const clattn_problem *proble
         return;
     config->chunk = (int)cla_round_up(chunk, config->block_n);
     config->head_dim_v = (int)problem->head_dim_v;
-    /* On a CPU a work-item is a thread's turn: it does a row. */
+    /* A CPU runs one work-item at a time in a thread: each merges a row. */
     config->merge_group = facts->device_kind == DEVICE_CPU ? 1 : group_within(facts, 64);
     config->merge_columns = facts->device_kind == DEVICE_CPU ? config->head_dim_v : 1;
     config->merge_inside = config->engine->merges && merges_inside(facts, problem, config->chunk);
     if (config->merge_inside)
         config->merge_columns = (int)cla_divide_up(config->head_dim_v, 32); /* 32 work-items share a row */
-    /* Partial results that no buffer can hold: then one team does all keys, slower and right. */
+    /* Partial results that do not fit a buffer: then one team processes all keys, slower but correct. */
     if (facts->max_alloc && cla_workspace_bytes(problem, config) > facts->max_alloc) {
         config->chunk = 0;
         config->merge_inside = false;
     }
 }
 
-/* What follows from problem and tile, whatever the engine. */
+/* Sets what follows from problem and tile, whatever the engine. */
 static void complete(const struct facts *facts, const clattn_problem *problem, const clattn_plan_options *options,
                      struct config *config)
 {
@@ -219,7 +221,7 @@ static void complete(const struct facts *facts, const clattn_problem *problem, c
     choose_prepass(facts, problem, config);
 }
 
-/* Groups that take one tile after another leave nothing to cut into slices. */
+/* Launches of resident groups, which take one tile after another, cannot be cut into slices. */
 static void drop_resident(struct candidates *candidates)
 {
     size_t kept = 0;
@@ -266,7 +268,7 @@ static bool is_built(const struct config *const *built, size_t count, const stru
     return false;
 }
 
-/* `resident`: whether groups that take one tile after another may serve. */
+/* `resident`: whether configurations with resident groups may serve. */
 static size_t decide_among(const struct facts *facts, const clattn_problem *problem, const clattn_plan_options *options,
                            const struct config *const *built, size_t count, bool resident, struct config *chosen)
 {
@@ -299,8 +301,8 @@ size_t cla_decide_among(const struct facts *facts, const clattn_problem *problem
     return at < count || !slices ? at : decide_among(facts, problem, options, built, count, true, chosen);
 }
 
-/* Sizes at which engines, tiles and splitting change, for rows that share keys, queries and keys; each is followed by the next
- * one. A test compares what follows from them with the decisions at random sizes. */
+/* Sizes at which engines, tiles and splitting change, for rows that share keys, for queries and for keys; the size after each
+ * is decided as well. A test compares the results with the decisions at random sizes. */
 static const int64_t row_edges[] = {1, 2, 4, 8, 16, 32, 64, 128, 256}, query_edges[] = {1, 16, 31, 63, 127, 255, 511},
                      key_edges[] = {64, 512, SPLIT_MIN_KEYS - 1, 4096};
 
@@ -350,7 +352,7 @@ size_t cla_most_workspace(const struct facts *facts, const clattn_problem *probl
     struct config split = *config;
     if (!config->chunk || options->chunk > 0)
         return cla_workspace_bytes(problem, config);
-    /* Chunks grow with the keys, in whole numbers and whole blocks, so that fewer keys may have one or two chunks more. */
+    /* Chunks grow with the number of keys, in whole keys and whole blocks, so fewer keys may need one or two chunks more. */
     const int64_t chunks = problem->seq_kv / chunk_of(facts, problem) + 2;
     split.chunk = problem->seq_kv > chunks ? (int)(problem->seq_kv / chunks) : 1;
     if (most.seq_q > SPLIT_MAX_QUERIES)

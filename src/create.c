@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How callers come by a plan: made, checked where its engine goes past the standard, and its speed measured
- * where it is to be cut into slices. Above plan.c and enqueue.c, since checking and measuring run plans. */
+ * Creates plans: builds them, self-checks engines that go past the standard, measures the rate for slicing. Above plan.c and
+ * enqueue.c, since checking and measuring run plans. */
 #include "plan.h"
 #include "plan_options.h"
 #include "queue.h"
 #include "rate.h"
 #include "selfcheck.h"
 
-/* Plain loops on a GPU are slow enough for a driver's watchdog. */
+/* Plain loops on a GPU are so slow that a driver's watchdog could stop them. */
 #define REFERENCE_MAX_LAUNCH_MS 500.0
 
-/* Of one engine. */
+/* Prepares one engine. */
 static clattn_status prepare_engine(clattn_plan *plan, double asked, clattn_error *error)
 {
     const bool is_slow = plan->config.engine == &cla_engine_reference && plan->context->facts.device_kind == DEVICE_GPU;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * An engine: one way to do the two tile products. Its host half says where it applies, with which tiles, and what stands in its
- * kernel text; all of it pure functions of facts and problem. docs/adding-an-engine.md walks through one. */
+ * An engine: one way to compute the two tile products. Its host half says which problems it serves, with which tiles, and
+ * which definitions its kernel source gets; all are pure functions of facts and problem. docs/adding-an-engine.md explains one
+ * step by step. */
 #ifndef CLATTN_ENGINE_H
 #define CLATTN_ENGINE_H
 
@@ -12,24 +13,24 @@ struct engine;
 
 enum { CLA_OWN_NUMBERS = 48 };
 
-/* What was chosen. The names are the field's: a tile is block_m rows by block_n keys. */
+/* A configuration of an engine. A tile is block_m rows by block_n keys. */
 struct config {
     const struct engine *engine;
     int block_m, block_n;
     int work_group;     /* work-items of a group */
-    int team;           /* of these, how many share one tile; divides work_group */
-    size_t local_bytes; /* local memory that the text declares */
-    bool packs_heads;   /* query heads of a group may share a tile's rows when there are few queries */
-    /* Keys of one chunk where few queries leave most of the device idle, a multiple of block_n; 0: keys are not split. Set by
-     * cla_choose_split. */
+    int team;           /* number of these that share one tile; divides work_group */
+    size_t local_bytes; /* local memory that the kernel source declares */
+    bool packs_heads;   /* with few queries, the query heads of a group may share a tile's rows */
+    /* Keys of one chunk, a multiple of block_n, when few queries would leave most of the device idle; 0: keys are not split.
+     * Set by cla_decide. */
     int chunk;
-    int merge_group, merge_columns, head_dim_v; /* for the launch that adds the chunks up */
-    bool merge_inside;                          /* there is none: the group that ends a tile's last chunk does it */
-    bool scores_only;   /* the scores of a head range, for a plan whose O another engine gives. Set by cla_choose_scores */
-    int classify_group; /* of the launch that looks through explicit masks first; 0: there is none */
-    int64_t spread;     /* bytes of K and V over which running tiles may spread, so that long ones come first; 0: one head */
-    int resident;       /* groups that a launch has at most, each taking one tile after another; 0: a group a tile */
-    /* The engine's own numbers, as it keeps them by cla_config_keep. */
+    int merge_group, merge_columns, head_dim_v; /* for the launch that merges the chunks */
+    bool merge_inside;                          /* no such launch: the group that ends a tile's last chunk merges */
+    bool scores_only;   /* only the scores of a head range; another engine computes O. Set by cla_choose_scores */
+    int classify_group; /* of the launch that classifies mask tiles first; 0: no such launch */
+    int64_t spread;     /* bytes of K and V that running tiles may cover, so that long tiles can come first; 0: one head */
+    int resident; /* maximum number of groups of a launch, each of which takes one tile after another; 0: a group a tile */
+    /* The engine's own numbers, stored by cla_config_keep. */
     unsigned char own[CLA_OWN_NUMBERS];
 };
 
@@ -37,37 +38,36 @@ enum { CLA_MAX_CONFIGS = 28, CLA_MAX_LAUNCHES = 4, CLA_MAX_ENGINES = 16 };
 
 struct engine {
     const char *name;
-    const char *file; /* its device half, such as "cl/engines/simt/simt.cl" */
-    const char
-        *kernel_file; /* the loop: "cl/attention.cl" for every fused engine; NULL: its device half has kernels of its own */
-    bool on_request;  /* chosen only when the caller names it */
-    bool vendor;      /* goes past the standard: believed only after the self-check (src/selfcheck.h) */
-    const char *ptx_target; /* NULL, or the architecture for which its program is built a second time (src/ptx.h) */
-    bool has_scores;        /* gives the caller's scores along with O */
-    bool visits_classes;    /* its own launches include the look through explicit masks, where config.classify_group is set */
-    bool merges;         /* its groups can add up the chunks of keys themselves: each is whole warps, and a tile's only one */
-    bool rounds_weights; /* its second product takes weights in V's storage type */
-    bool options_apart;  /* each set of options has a text of its own; else one text has all, and more plans share a build */
-    bool numbers_calls;  /* its groups share what begins anew with each call: they want args.call_number */
+    const char *file;        /* its device half, such as "cl/engines/simt/simt.cl" */
+    const char *kernel_file; /* the loop: "cl/attention.cl" for fused engines; NULL: the engine has its own kernels */
+    bool on_request;         /* chosen only when the caller names it */
+    bool vendor;             /* goes past the standard: used only after the self-check (src/selfcheck.h) */
+    const char *ptx_target;  /* NULL, or the architecture for which its program is built a second time (src/ptx.h) */
+    bool has_scores;         /* can output scores along with O */
+    bool visits_classes;     /* its own launches include the one that classifies mask tiles, if config.classify_group is set */
+    bool merges;             /* its groups can merge the chunks of keys: each is whole warps, and a tile has one group */
+    bool rounds_weights;     /* its second product takes weights in V's storage type */
+    bool options_apart;      /* each set of options has its own kernel source; else one has all, and more plans share a build */
+    bool numbers_calls;      /* its groups share state that each call resets: they need args.call_number */
 
-    /* Does it serve this problem on this device? If not, `why` says so in a few words. The problem is valid. */
+    /* Whether it serves this valid problem on this device. If not, `why` gets the reason in a few words. */
     bool (*serves)(const struct facts *facts, const clattn_problem *problem, char *why, size_t why_size);
-    /* Asks the operating system for what the engine's instructions need of it; NULL: nothing. Called once it is to serve. What
-     * changes the process is asked only where the context's options allow it: the facts say so. */
+    /* Asks the operating system for permissions that the engine's instructions need; NULL: none. Called when the engine is
+     * about to be used. Permissions that change the process are requested only if the context's options allow it; the facts
+     * show that. */
     bool (*permit)(char *why, size_t why_size);
-    /* Tiles that fit the device's limits, best first; at least one where it serves. Engines run at block_m != block_n,
-     * which shows swapped axes, unless a vendor's instructions are best at square tiles. */
+    /* Tiles that fit the device's limits, best first; at least one if it serves. block_m != block_n, so that tests find
+     * swapped axes, unless a vendor's instructions are fastest with square tiles. */
     size_t (*configs)(const struct facts *facts, const clattn_problem *problem, struct config list[CLA_MAX_CONFIGS]);
-    /* Adds `#define NAME value` lines, beyond those that every engine gets (types, head sizes, BLOCK_N, WORK_GROUP, HAS_FMA).
-     */
+    /* Adds `#define NAME value` lines to those that every engine gets (types, head sizes, BLOCK_N, WORK_GROUP, HAS_FMA). */
     void (*defines)(const struct facts *facts, const clattn_problem *problem, const struct config *config, struct text *out);
-    /* The launches of a call of this size, in order; NULL: one of "attention", a team a tile. */
+    /* The launches of a call of this size, in order; NULL: one launch of "attention", with a team a tile. */
     size_t (*launches)(const struct config *config, const struct launch_args *args, struct launch list[CLA_MAX_LAUNCHES]);
     /* Workspace at the problem's upper bounds; NULL: none. */
     size_t (*workspace)(const clattn_problem *problem, const struct config *config);
 };
 
-/* In the order of engine_list.h. */
+/* The engines in the order of engine_list.h. */
 extern const struct engine *const cla_engines[];
 extern const size_t cla_engine_count;
 
@@ -78,12 +78,12 @@ extern const size_t cla_engine_count;
 
 const struct engine *cla_engine_find(const char *name); /* NULL if there is none */
 
-/* An engine's own numbers of a configuration, a struct without padding: only the engine knows what they mean, and equal ones
- * have equal bytes. */
+/* Store and load an engine's own numbers of a configuration. They are a struct without padding, so that equal ones have equal
+ * bytes; only the engine knows their meaning. */
 void cla_config_keep(struct config *config, const void *numbers, size_t size);
 void cla_config_recall(const struct config *config, void *numbers, size_t size);
 
-/* A pass-through for `why`, as in: return cla_decline(why, size, "needs %d bytes", n). Always false. */
+/* Formats `why` and returns false, as in: return cla_decline(why, size, "needs %d bytes", n). */
 bool cla_decline(char *why, size_t size, const char *format, ...) CLA_PRINTF(3, 4);
 
 #endif

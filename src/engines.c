@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The table of engines, and what their host halves share. */
+ * The table of engines, and functions that their host halves share. */
 #define CLATTN_EXPERIMENTAL
 #include "engine.h"
 

@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-/* Sets one buffer argument. An absent one that was absent before is left alone; another is set every time, since a handle may
- * come back as that of another buffer. */
+/* Sets one buffer argument. One that is absent and was absent before is skipped; others are set every time, since OpenCL may
+ * reuse a handle for another buffer. */
 static cl_int set_buffer(const clattn_context *context, struct plan_kernel *kernel, cl_uint index, const clattn_buffer *buffer)
 {
     const uint32_t bit = (uint32_t)1 << index;
@@ -23,7 +23,7 @@ static cl_int set_buffer(const clattn_context *context, struct plan_kernel *kern
 
 static cl_int set_numbers(struct plan_kernel *kernel, cl_uint index, const struct launch_args *args)
 {
-    /* The same bytes are asked for, not equal numbers. */
+    /* This compares bytes, not numbers, on purpose. */
     /* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison,cert-exp42-c,cert-flp37-c) */
     if (kernel->has_args && memcmp(&kernel->args, args, sizeof *args) == 0)
         return CL_SUCCESS;
@@ -77,7 +77,7 @@ struct chain {
     cl_event first; /* of the first launch, where it is wanted */
 };
 
-/* One launch that waits for the one before it, so that an out-of-order queue keeps their order. `event` NULL: not the last. */
+/* Enqueues one launch that waits for the previous one, so that an out-of-order queue keeps their order. */
 static clattn_status enqueue_one(struct chain *chain, cl_kernel kernel, size_t groups, size_t work_group, bool last,
                                  cl_event *event, clattn_error *error)
 {
@@ -106,8 +106,8 @@ static clattn_status enqueue_one(struct chain *chain, cl_kernel kernel, size_t g
                               : cla_fail_enqueue(chain->context, chain->queue, code, "clEnqueueNDRangeKernel", error);
 }
 
-/* Groups that may go into one launch. Some drivers reset a device whose queue runs for seconds, and a desktop on the same
- * device stands still meanwhile. */
+/* Number of groups in one launch. Some drivers reset a device whose queue runs for seconds, and a desktop on the same device
+ * does not respond meanwhile. */
 static size_t slice_of(const clattn_plan *plan, const struct launch *launch)
 {
     if (plan->max_launch_ms <= 0.0 || launch->scores <= 0.0)
@@ -154,7 +154,7 @@ static clattn_status enqueue_parts(clattn_plan *plan, const struct choice *choic
     return enqueue_launches(choice->plan, &choice->config, chain, call, true, event, error);
 }
 
-/* A call without work: one marker. */
+/* A call without work enqueues one marker. */
 static clattn_status enqueue_nothing(const clattn_plan *plan, struct chain *chain, cl_event *event, clattn_error *error)
 {
     cl_event marker = NULL;

@@ -40,7 +40,7 @@ static uint64_t *number_of(struct facts *facts, const struct fact *fact)
     return (uint64_t *)(void *)((char *)facts + fact->at);
 }
 
-/* 16K, 1M and 2G where the other end reads the same number back. */
+/* Written as 16K, 1M or 2G if it is read back as the same number. */
 static void print_bytes(struct text *out, uint64_t bytes)
 {
     const char *const suffix[] = {"", "K", "M", "G"};
@@ -73,7 +73,7 @@ void cla_facts_print(const struct facts *facts, struct text *out)
     }
 }
 
-/* A whole number, with K, M or G behind it where bytes are meant, or the name of a device kind. */
+/* A whole number, followed by K, M or G for bytes, or the name of a device kind. */
 static bool parse_number(const struct fact *fact, const char *text, size_t length, uint64_t *value)
 {
     if (strcmp(fact->name, "device_kind") == 0)
@@ -149,7 +149,7 @@ clattn_status cla_facts_parse(const char *text, struct facts *facts, clattn_erro
     return CLATTN_SUCCESS;
 }
 
-/* The place of a whole word in a list separated by blanks, or NULL. */
+/* The position of a whole word in a list separated by blanks, or NULL. */
 static char *find_word(char *list, const char *word, size_t length)
 {
     for (char *at = list; *at; at += strcspn(at, " ")) {
@@ -183,7 +183,7 @@ bool cla_facts_is_pocl(const struct facts *facts)
 
 bool cla_facts_is_intel_runtime(const struct facts *facts) { return strstr(facts->platform_name, "Intel(R) OpenCL") != NULL; }
 
-bool cla_facts_groups_meet(const struct facts *facts) { return facts->nv_compute >= 70; }
+bool cla_facts_has_inter_group_visibility(const struct facts *facts) { return facts->nv_compute >= 70; }
 
 static clattn_status change_word(struct facts *facts, const struct fact *fact, bool add, const char *word, size_t length,
                                  clattn_error *error)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a device is: every limit that choices use, and nothing that was chosen. Printed, parsed and overridden as text, so that
- * any device can be emulated on any other. docs/device-facts.md lists the names. */
+ * What a device is: its limits and properties, and no choices. Printed, parsed and overridden as text, so that any device can
+ * be emulated on any other. docs/device-facts.md lists the names. */
 #ifndef CLATTN_FACTS_H
 #define CLATTN_FACTS_H
 
@@ -25,9 +25,9 @@ enum device_kind { DEVICE_CPU = 1, DEVICE_GPU = 2, DEVICE_ACCELERATOR = 3, DEVIC
     N(clock_mhz)                                                                                                               \
     N(max_work_group)                                                                                                          \
     N(max_work_item_0)     /* limit of the first dimension; launches use no other */                                           \
-    N(local_mem_is_global) /* 1: CL_LOCAL_MEM_TYPE is GLOBAL, plain memory behind a cache (CPUs) */                            \
+    N(local_mem_is_global) /* 1: CL_LOCAL_MEM_TYPE is GLOBAL, cached plain memory (CPUs) */                                    \
     B(local_mem)                                                                                                               \
-    B(local_mem_static) /* what a kernel may declare itself: over local_mem on NVIDIA */                                       \
+    B(local_mem_static) /* what a kernel may declare; more than local_mem on NVIDIA */                                         \
     B(global_mem)                                                                                                              \
     B(max_alloc)                                                                                                               \
     B(cache)              /* CL_DEVICE_GLOBAL_MEM_CACHE_SIZE */                                                                \
@@ -38,9 +38,9 @@ enum device_kind { DEVICE_CPU = 1, DEVICE_GPU = 2, DEVICE_ACCELERATOR = 3, DEVIC
     N(fma)                /* CL_FP_FMA of single precision */                                                                  \
     N(svm) /* CL_DEVICE_SVM_CAPABILITIES: 1 coarse-grained buffers, 2 fine-grained ones, 4 any host pointer, 8 atomics */      \
     N(nv_compute) /* 90 for sm_90; 0 elsewhere */                                                                              \
-    N(host_cpu)   /* 1: a CPU device that is this very host (its CPUID speaks for the device) */                               \
-    N(x86_bf16)   /* 1: and that has AVX512-BF16 */                                                                            \
-    N(x86_amx)    /* 1: and that has AMX tiles of bf16, which the system keeps for a thread */                                 \
+    N(host_cpu)   /* 1: a CPU device that is this host, so that CPUID describes it */                                          \
+    N(x86_bf16)   /* 1: and the host has AVX512-BF16 */                                                                        \
+    N(x86_amx)    /* 1: and it has AMX bf16 tiles, which the system saves for a thread */                                      \
     S(extensions)
 
 #define CLA_FACT_STRING_SIZE 256
@@ -55,22 +55,22 @@ struct facts {
 #undef CLA_FACT_NUMBER
 };
 
-/* One `name=value` a line. What is 0 or "" is printed too. */
+/* One `name=value` a line, values of 0 or "" included. */
 void cla_facts_print(const struct facts *facts, struct text *out);
 
-/* Reads what cla_facts_print wrote: lines, '#' starts a comment, unknown names are an error, missing ones stay 0. */
+/* Reads the lines that cla_facts_print wrote: '#' starts a comment, unknown names are an error, missing ones stay 0. */
 clattn_status cla_facts_parse(const char *text, struct facts *facts, clattn_error *error);
 
 /* "local_mem=16K,max_work_group=64,extensions-=cl_khr_fp16,extensions+=cl_x": NULL or "" changes nothing.
  * A smaller local_mem lowers local_mem_static with it. Errors: INVALID_ARGUMENT that names the item. */
 clattn_status cla_facts_override(struct facts *facts, const char *overrides, clattn_error *error);
 
-/* Whole words only: cl_khr_fp16 is not in "cl_khr_fp16_x". */
+/* Whole names only: cl_khr_fp16 is not in "cl_khr_fp16_x". */
 bool cla_facts_has_extension(const struct facts *facts, const char *name);
 
 bool cla_facts_is_intel_gpu(const struct facts *facts);
 
-/* An Intel GPU with Intel's driver that gives a thread 256 registers where the build options say so: those with matrix units.
+/* An Intel GPU with Intel's driver that gives a thread 256 registers if the build options request it: GPUs with matrix units.
  */
 bool cla_facts_has_large_registers(const struct facts *facts);
 
@@ -79,7 +79,8 @@ bool cla_facts_is_pocl(const struct facts *facts);
 /* Intel's own OpenCL, for its GPUs or for CPUs. */
 bool cla_facts_is_intel_runtime(const struct facts *facts);
 
-/* What a group wrote, another can be made to see within one launch: PTX says how from sm_70 on. OpenCL C 1.2 does not. */
-bool cla_facts_groups_meet(const struct facts *facts);
+/* Whether writes of one group can be made visible to another within one launch: PTX defines how from sm_70 on, OpenCL C 1.2
+ * does not. */
+bool cla_facts_has_inter_group_visibility(const struct facts *facts);
 
 #endif

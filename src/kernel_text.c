@@ -8,10 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Twins of cl/args.cl's. */
+/* Twins of those in cl/args.cl. */
 enum { OPTION_MASK = 1, OPTION_BIAS = 2, OPTION_SOFTCAP = 4, OPTION_SLOPES = 8 };
 
-/* Those that the text knows. */
+/* The options that the kernel source contains. */
 static int score_options(const clattn_problem *p, const struct engine *engine)
 {
     if (!engine->options_apart)
@@ -49,8 +49,8 @@ void cla_kernel_defines(const struct facts *facts, const clattn_problem *problem
 clattn_status cla_kernel_source(const struct facts *facts, const clattn_problem *problem, const struct config *config,
                                 const char *folder, struct source *source, clattn_error *error)
 {
-    /* The engine stands between the rows and keys that it works on and the loop that drives it. An engine with its own kernels
-     * has no loop file. */
+    /* The engine's file comes after the rows and keys that it processes and before the loop that calls it. An engine with its
+     * own kernels has no loop file. */
     const char *const files[] = {"cl/base.cl", "cl/args.cl", "cl/tile.cl", config->engine->file, config->engine->kernel_file};
     const size_t count = config->engine->kernel_file ? 5 : 4;
     struct text defines = {0};

@@ -17,13 +17,13 @@ static struct tensor_view view(clattn_type type, const clattn_buffer *buffer, co
     return v;
 }
 
-/* How many query heads of a group share the rows of a tile: as many as fit while their queries alone would leave it part-empty.
- * A divisor of the group, so that no tile mixes key/value heads. */
+/* How many query heads of a group share the rows of a tile: as many as fit, if the queries of one head do not fill it. A
+ * divisor of the group, so that no tile mixes key/value heads. */
 static int32_t choose_pack(const struct config *config, int64_t seq_q, int32_t group)
 {
     if (!config->packs_heads || config->classify_group)
         return 1;
-    /* A tile has few rows, however large the group. */
+    /* A tile has few rows, even if the group is large. */
     const int64_t most = seq_q > 0 ? config->block_m / seq_q : group;
     int32_t pack = most < group ? (int32_t)most : group;
     while (pack > 1 && group % pack != 0)
@@ -40,7 +40,7 @@ static struct tensor_view float_view(const clattn_buffer *buffer, size_t size, i
 
 static size_t integer_size(clattn_integer type) { return type == CLATTN_INT64 ? 8 : 4; }
 
-/* Far past it, scores over softcap are too small for a float, and softcap in base two is too large for one. */
+/* A much larger softcap would overflow a float in base two, and scores divided by it would underflow. */
 #define LARGEST_SOFTCAP 1e30f
 
 static void set_options(const clattn_problem *p, const clattn_call *call, struct launch_args *args)
@@ -78,7 +78,8 @@ static void set_sequences(const clattn_problem *p, const clattn_call *call, stru
         args->q.batch = args->k.batch = args->v.batch = args->o.batch = args->lse.batch = 0;
 }
 
-/* -1 and whatever reaches past every key are the same: open. Twice CLA_OPEN_END stays open even from the largest offset. */
+/* -1 and any side that reaches past every key mean the same: no limit. Twice CLA_OPEN_END is past every key even from the
+ * largest offset. */
 static int64_t reach(int64_t given) { return given < 0 || given > CLA_OPEN_END ? CLA_OPEN_END * 2 : given; }
 
 static void set_diagonal(const clattn_problem *p, const clattn_call *call, struct launch_args *args)
@@ -89,7 +90,8 @@ static void set_diagonal(const clattn_problem *p, const clattn_call *call, struc
     args->corner = (int32_t)p->corner;
 }
 
-/* Behind what else lies in the workspace. The plan's bounds say where, so that no call of it can reach past the workspace. */
+/* The classes come after everything else in the workspace. The plan's bounds set the place, so that no call can write past the
+ * end. */
 static void set_classes(const clattn_problem *p, const struct config *config, const clattn_call *call, struct launch_args *args)
 {
     if (!config->classify_group) {
@@ -103,8 +105,8 @@ static void set_classes(const clattn_problem *p, const struct config *config, co
     args->key_blocks = (int32_t)table.key_blocks;
 }
 
-/* Packed heads whose tiles are mixed, long ones first. Where no diagonal makes some longer, one after the other: fewer keys at
- * a time. */
+/* How many packed heads have their tiles interleaved, long ones first. Without a diagonal all tiles are equally long, and one
+ * head follows another, so that fewer keys are in use at a time. */
 static int64_t choose_together(const clattn_problem *p, const struct config *config, const struct launch_args *args)
 {
     const int64_t row = p->head_dim_qk * (int64_t)cla_type_size(p->k.type) + p->head_dim_v * (int64_t)cla_type_size(p->v.type);

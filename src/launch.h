@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a launch needs: the numbers of one call as the kernels take them. The twin of cl/args.cl. */
+ * The launches of a call, and its numbers in the form that kernels take. The twin of cl/args.cl. */
 #ifndef CLATTN_LAUNCH_H
 #define CLATTN_LAUNCH_H
 
@@ -48,21 +48,21 @@ struct launch_args {
 /* One kernel launch of a call. */
 struct launch {
     const char *kernel;
-    size_t groups; /* along the only dimension */
+    size_t groups; /* one dimension only */
     size_t work_group;
-    double scores; /* that a group computes or reads: the measure of a slice. 0: the kernel takes no first_team, one launch */
+    double scores; /* that a group computes or reads: the measure for slices. 0: not sliced, the kernel has no first_team */
 };
 
 struct config;
 
-/* The numbers of `call` under `problem` and `config`. Everything was validated before. */
+/* Sets the numbers of `call` with `problem` and `config`. Everything is already validated. */
 void cla_launch_args(const clattn_problem *problem, const struct config *config, const clattn_call *call,
                      struct launch_args *args);
 
 /* The launches of a call, in order; `list` has room for CLA_MAX_LAUNCHES. Returns their number. */
 size_t cla_launch_list(const struct config *config, const struct launch_args *args, struct launch *list);
 
-/* The look through mask and bias, one of them where config.classify_group is set. */
+/* The launch that classifies the tiles of mask and bias, used if config.classify_group is set. */
 struct launch cla_classify_launch(const struct config *config, const struct launch_args *args);
 
 /* Bytes of one element. */

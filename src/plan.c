@@ -18,7 +18,8 @@ static void release_kernels(clattn_plan *plan)
     plan->kernel_count = 0;
 }
 
-/* Gives a kernel whose work-items do not work together a smaller group. False: they do, or one work-item is too many. */
+/* Gives a kernel whose work-items do not cooperate a smaller group. False: they cooperate, or even one work-item is too many.
+ */
 static bool shrink_group(struct config *config, const char *kernel, size_t limit)
 {
     int *const group = strcmp(kernel, "merge") == 0                            ? &config->merge_group
@@ -32,16 +33,16 @@ static bool shrink_group(struct config *config, const char *kernel, size_t limit
     return true;
 }
 
-/* What the compiler made of the kernel may need more than the device has: then the candidate loses, not the call. *limit: the
- * largest group that it runs with, where that is too small; otherwise left alone. */
+/* The compiled kernel may need more than the device has: then the candidate is dropped and the call does not fail. *limit: the
+ * largest group with which the kernel runs, if that is too small; otherwise unchanged. */
 static bool kernel_fits(const clattn_plan *plan, const struct plan_kernel *kernel, size_t work_group, size_t *too_small,
                         char *why, size_t why_size)
 {
     const struct facts *facts = &plan->context->facts;
     size_t limit = 0;
     cl_ulong local = 0;
-    /* A second stage has the assembler fit the registers to the group; what the driver then says (seen: 256 for a group of 384
-     * that runs) knows nothing of that. */
+    /* In a second stage the assembler fits the registers to the group. The driver's limit does not take that into account (it
+     * was 256 for a group of 384 that runs). */
     if (!plan->config.engine->ptx_target &&
         clGetKernelWorkGroupInfo(kernel->cl, plan->context->device, CL_KERNEL_WORK_GROUP_SIZE, sizeof limit, &limit, NULL) ==
             CL_SUCCESS &&
@@ -58,7 +59,7 @@ static bool kernel_fits(const clattn_plan *plan, const struct plan_kernel *kerne
     return true;
 }
 
-/* *again: one of them needed a smaller group, which plan->config now has, so that the program is to be built anew. */
+/* *again: one of them needed a smaller group, which plan->config now has, so the program must be built again. */
 static clattn_status create_kernels(clattn_plan *plan, cl_program program, char *why, size_t why_size, bool *fits, bool *again,
                                     clattn_error *error)
 {
@@ -90,7 +91,7 @@ static clattn_status create_kernels(clattn_plan *plan, cl_program program, char 
     return CLATTN_SUCCESS;
 }
 
-/* An engine that is wrong with one tile is not asked for another. */
+/* An engine that is wrong with one tile is not tried with another. */
 static clattn_status check_engine(clattn_plan *plan, cl_program program, bool *right, char *why, size_t why_size,
                                   clattn_error *error)
 {
@@ -100,7 +101,7 @@ static clattn_status check_engine(clattn_plan *plan, cl_program program, bool *r
     return CLATTN_SUCCESS;
 }
 
-/* Builds plan->config. The outcome is that of try_candidate, or *again, as in create_kernels. */
+/* Builds plan->config. The result is that of try_candidate, or *again as in create_kernels. */
 static clattn_status build_config(clattn_plan *plan, char *why, size_t why_size, bool *fits, bool *again, clattn_error *error)
 {
     const struct config *const config = &plan->config;
@@ -127,8 +128,8 @@ static clattn_status build_config(clattn_plan *plan, char *why, size_t why_size,
     return status;
 }
 
-/* Builds one candidate, with smaller groups where its kernels need them. *fits false with SUCCESS or BUILD_FAILED: it lost,
- * `why` says how, and the next one is to be tried. `error` is not NULL. */
+/* Builds one candidate, with smaller groups where its kernels need them. *fits false with SUCCESS or BUILD_FAILED: the
+ * candidate does not serve, `why` says why, and the next one is tried. `error` is not NULL. */
 static clattn_status try_candidate(clattn_plan *plan, const struct config *config, char *why, size_t why_size, bool *fits,
                                    clattn_error *error)
 {
@@ -148,7 +149,7 @@ static clattn_status try_candidate(clattn_plan *plan, const struct config *confi
 
 static void describe(clattn_plan *plan, const struct candidates *candidates, const struct text *lost)
 {
-    /* The declined engines of the plan itself are enough. */
+    /* Only the plan itself lists declined engines. */
     const bool is_variant = plan->of != NULL;
     struct text *out = &plan->description;
     size_t needed = 0;
@@ -178,13 +179,13 @@ static void describe(clattn_plan *plan, const struct candidates *candidates, con
         cla_text_add(out, "declined:\n%s", candidates->declined.data);
 }
 
-/* A text that the compiler refuses twice will hardly please it with a third tile. */
+/* After two compile failures of an engine, its remaining tiles are skipped. */
 enum { MAX_REFUSALS = 2 };
 
 /* The first candidate that builds and fits. */
 static clattn_status settle(clattn_plan *plan, const struct candidates *candidates, clattn_error *given)
 {
-    clattn_error own, *const error = &own; /* the caller's may be NULL, or too short for a message */
+    clattn_error own, *const error = &own; /* the caller's may be NULL, or too short for the message */
     struct text lost = {0};
     clattn_status status = CLATTN_SUCCESS;
     bool fits = false;
@@ -214,7 +215,7 @@ static clattn_status settle(clattn_plan *plan, const struct candidates *candidat
         plan->workspace = cla_workspace_bytes(&plan->problem, &plan->config);
         describe(plan, candidates, &lost);
     } else if (status == CLATTN_SUCCESS) {
-        /* The log of the last failure is in *error already when nothing built. */
+        /* If nothing was built, *error already has the log of the last failure. */
         status =
             error->status == CLATTN_BUILD_FAILED
                 ? CLATTN_BUILD_FAILED
@@ -251,8 +252,8 @@ static clattn_plan *allocate(clattn_context *context, cla_judge_fn judge)
     return plan;
 }
 
-/* Scores beside the O of an engine that has none: a plan within the plan. Its launches come first, so they share the workspace.
- */
+/* Scores for an engine that does not compute them: a plan within the plan. Its launches come first, so both share the
+ * workspace. */
 static clattn_status add_scores(clattn_plan *plan, const char *avoid, struct candidates *candidates, clattn_error *error)
 {
     cla_text_free(&candidates->declined);
@@ -276,8 +277,8 @@ static bool is_among(const struct config *list, size_t count, const struct confi
     return false;
 }
 
-/* Another engine or tile for smaller calls: the first candidate that builds, unless the plan has it already. One that does not
- * come about is no failure: the plan itself serves all calls. */
+/* Another engine or tile for smaller calls: the first candidate that builds, unless the plan has it already. If none builds,
+ * that is not an error: the plan itself serves all calls. */
 static clattn_status add_variant(clattn_plan *plan, const struct candidates *candidates, clattn_error *error)
 {
     struct config have[1 + CLA_MAX_VARIANTS] = {plan->config};
@@ -298,7 +299,7 @@ static clattn_status add_variant(clattn_plan *plan, const struct candidates *can
     return status == CLATTN_BUILD_FAILED ? CLATTN_SUCCESS : status;
 }
 
-/* What calls below the bounds want first. */
+/* The first choices of calls below the bounds. */
 static clattn_status add_variants(clattn_plan *plan, const clattn_plan_options *options, struct candidates *candidates,
                                   clattn_error *error)
 {
@@ -332,7 +333,7 @@ static clattn_plan_options options_of(const clattn_plan *plan)
     return options;
 }
 
-/* Workspace that no call exceeds. */
+/* Workspace that suffices for every call. */
 static void find_workspace(clattn_plan *plan)
 {
     const clattn_plan_options options = options_of(plan);
@@ -366,7 +367,7 @@ static void remember(clattn_plan *plan, const struct choice *choice)
     cla_lock_give(&plan->lock);
 }
 
-/* What a plan for this problem would be, of what this one has. */
+/* The choice that a plan for this problem would make among the kernels of this plan. */
 static void decide(clattn_plan *plan, const clattn_problem *sized, struct choice *choice)
 {
     const clattn_plan_options options = options_of(plan);
@@ -453,7 +454,7 @@ clattn_status clattn_plan_describe(const clattn_plan *plan, char *text, size_t s
     return plan ? cla_text_out(&plan->description, text, size, needed) : CLATTN_INVALID_ARGUMENT;
 }
 
-/* The text is numbered as it was compiled. */
+/* Lines are numbered as they were compiled. */
 clattn_status clattn_plan_source(const clattn_plan *plan, char *out, size_t size, size_t *needed)
 {
     struct text text = {0};

@@ -4,7 +4,7 @@
 #include "problem.h"
 #include "strides.h"
 
-/* Along an axis of one element (or none) a stride says nothing. */
+/* Along an axis of at most one element the stride has no effect. */
 static bool same_stride(int64_t bound, int64_t a, int64_t b) { return bound <= 1 || a == b; }
 
 static bool serves_tensor(const clattn_problem *p, const clattn_tensor *tensor, const clattn_tensor *other)
@@ -35,7 +35,7 @@ static bool same_outputs(const clattn_problem *p, const clattn_problem *other)
 
 static bool both_or_neither(int64_t a, int64_t b) { return (a == 0) == (b == 0); }
 
-/* Strides of masks and biases come with the call; what batch entries and heads share is the plan's. */
+/* Calls set the strides of masks and biases, but not which axes are broadcast: the plan fixes those. */
 static bool same_options(const clattn_problem *p, const clattn_problem *other)
 {
     if (p->softcap != other->softcap || p->sinks != other->sinks || p->mask.present != other->mask.present ||

@@ -23,7 +23,7 @@ static void add_step(struct bytes *bytes, int64_t count, int64_t step)
     bytes->count[at] = count;
 }
 
-/* The shortest steps grow the run while they leave no gap in it. */
+/* Merges the shortest steps into the run as long as that leaves no gap. */
 static void join_steps(struct bytes *bytes)
 {
     int joined = 0;
@@ -75,7 +75,7 @@ static int64_t common_divisor(int64_t a, int64_t b)
     return a;
 }
 
-/* Tensors that take turns in one buffer: all steps are multiples of a period, within which their runs lie apart. */
+/* Whether the tensors alternate in one buffer: all steps are multiples of a period, within which their runs do not overlap. */
 static bool take_turns(const struct bytes *a, const struct bytes *b)
 {
     int64_t period = 0;
@@ -89,7 +89,7 @@ static bool take_turns(const struct bytes *a, const struct bytes *b)
     return between >= a->run && between + b->run <= period;
 }
 
-/* Whether some run of `a` meets one of `b`. The longest step of either is tried one place after the other. */
+/* Whether a run of `a` overlaps one of `b`. Tries each position along the longest step of either. */
 static bool meet(const struct bytes *a, const struct bytes *b, int *patience)
 {
     if (end_of(a) <= b->start || end_of(b) <= a->start || take_turns(a, b))
@@ -104,7 +104,7 @@ static bool meet(const struct bytes *a, const struct bytes *b, int *patience)
     struct bytes part = *a;
     part.steps--;
     const int64_t step = a->step[part.steps], last = a->count[part.steps] - 1;
-    /* Places before the first of these, and after the last, lie outside of the other tensor. */
+    /* Positions before `from` and after `to` are outside the other tensor. */
     const int64_t before = b->start - end_of(&part), after = end_of(b) - part.start;
     const int64_t from = before < 0 ? 0 : before / step, to = after / step < last ? after / step : last;
     for (int64_t i = from; i <= to && (*patience)-- > 0; i++) {
@@ -122,7 +122,7 @@ bool cla_tensors_overlap(const struct tensor_check *a, const struct tensor_check
     int patience = 10000;
     if (x->kind == CLATTN_BUFFER_NONE || x->kind != y->kind || (x->kind == CLATTN_BUFFER_MEM && x->handle != y->handle))
         return false;
-    /* Pointers into one allocation, or into two that the difference keeps apart. */
+    /* SVM pointers may be in one allocation, or in two, which their distance separates. */
     const int64_t apart = (int64_t)((uintptr_t)y->handle - (uintptr_t)x->handle);
     return find_bytes(a, 0, &a_bytes) && find_bytes(b, apart, &b_bytes) && meet(&a_bytes, &b_bytes, &patience);
 }

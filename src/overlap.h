@@ -5,9 +5,9 @@
 
 #include "buffer.h"
 
-/* Exact for dense tensors, for tensors that alternate in one buffer, and for slabs between which others lie. Where the answer
- * would take too long, false. Handles of cl_mem are compared, so two sub-buffers of one buffer count as apart. Both tensors
- * passed cla_check_tensor. */
+/* Exact for dense tensors, for tensors that alternate in one buffer, and for slabs with other data in between. False if the
+ * answer would take too long. cl_mem handles are compared, so two sub-buffers of one buffer do not count as overlapping. Both
+ * tensors have passed cla_check_tensor. */
 bool cla_tensors_overlap(const struct tensor_check *a, const struct tensor_check *b);
 
 #endif

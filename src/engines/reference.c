@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * reference: plain loops, a work-item a row. Serves everything, so that there is always an answer. */
+ * reference: plain loops, a work-item a row. Serves almost every problem, so that there is always an engine. */
 #include "../engine.h"
 
 static bool serves(const struct facts *facts, const clattn_problem *problem, char *why, size_t why_size)
@@ -12,7 +12,7 @@ static bool serves(const struct facts *facts, const clattn_problem *problem, cha
 
 static size_t configs(const struct facts *facts, const clattn_problem *problem, struct config list[CLA_MAX_CONFIGS])
 {
-    /* Rows do not work together, so any group size does. 64 fills a wave of every GPU; large heads take fewer, since each row
+    /* Rows are independent, so any group size works. 64 fills a wave of every GPU; large heads take fewer, since each row
      * keeps head_dim_v floats and a CPU device holds those of a whole group at once. */
     uint64_t limit = facts->max_work_group < facts->max_work_item_0 ? facts->max_work_group : facts->max_work_item_0;
     int work_group = problem->head_dim_v > 256 ? 16 : 64;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * simt: K and V stream through local memory, products are register micro-tiles; few rows take them from memory straight to
- * registers. For GPUs, and for anything with real work-groups. */
+ * simt: K and V stream through local memory, products are register micro-tiles; for few rows, K and V go from memory straight
+ * to registers. For GPUs, and any device whose work-groups run in parallel. */
 #include "../arithmetic.h"
 #include "../engine.h"
 #include "../problem.h"
@@ -8,20 +8,20 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { BARRIERS_SIZE = 32 }; /* two a slot, of two slots */
+enum { BARRIERS_SIZE = 32 }; /* two barriers for each of two slots */
 
 /* What only this engine knows of a tile. All ints: no padding, so that equal ones have equal bytes. */
 struct numbers {
     int rows_per_item, cols_per_item;
     int depth_chunk;        /* columns of Q and K in local memory at a time */
     int value_chunk;        /* rows of V in local memory at a time */
-    int slots;              /* chunks of K or V in local memory at once: 2 while the next one is copied, 1 to save memory */
-    int q_resident;         /* 1: Q stays in local memory whole, 0: its chunks come with those of K */
-    int vector_k, vector_v; /* elements a load of K and V may take at once: strides and alignment allow it */
+    int slots;              /* chunks of K or V in local memory: 2 to copy the next one meanwhile, 1 to save memory */
+    int q_resident;         /* 1: all of Q stays in local memory, 0: its chunks are copied with those of K */
+    int vector_k, vector_v; /* elements that one load of K and V may read, as strides and alignment allow */
     int transposed;         /* bit 0: K's sequence axis is the contiguous one, bit 1: V's */
     int few_rows;           /* 1: K and V go straight to registers */
-    int slot_barriers;      /* 1: each slot has barriers of its own, so that warps may be apart */
-    int k_by_rows;          /* 1: K lies in local memory as it does in memory, not column by column */
+    int slot_barriers;      /* 1: each slot has its own barriers, so that warps need not stay together */
+    int k_by_rows;          /* 1: K is row by row in local memory, as in memory, not column by column */
 };
 
 /* A tile while it is chosen. */
@@ -49,8 +49,8 @@ struct shape {
     int work_group, items_x, rows, cols;
 };
 
-/* Preferred ones first. Rows times columns is what one load from local memory is used for; wider rows of work-items hold larger
- * heads in registers; the last ones are for small limits. */
+/* Preferred ones first. The more rows times columns, the more products a load from local memory serves; more work-items across
+ * hold larger heads in registers; the last ones are for devices with small limits. */
 static const struct shape shapes[] = {
     {128, 8, 8, 8},  /* 128 x  64 */
     {256, 16, 8, 8}, /* 128 x 128 */
@@ -72,14 +72,14 @@ static const struct shape shapes[] = {
     {32, 8, 4, 1},   /*  16 x   8 */
 };
 
-/* Few sums a work-item, however large the head. */
+/* Few sums a work-item, even for large heads. */
 static const struct shape narrow_shapes[] = {
     {320, 32, 4, 1}, /*  40 x  32 */
     {192, 32, 4, 1}, /*  24 x  32 */
     {256, 64, 4, 1}, /*  16 x  64 */
 };
 
-/* What of Q, K and V lies in local memory, in the order in which it is tried. depth 0: all of head_dim. */
+/* Which parts of Q, K and V are in local memory, in the order in which they are tried. depth 0: all of head_dim. */
 struct residence {
     int q_resident, slots, depth;
 };
@@ -91,7 +91,7 @@ static const struct residence residences[] = {
 
 static int round_up(int64_t x, int to) { return (int)cla_round_up(x, to); }
 
-/* Output columns that a work-item loads at once: the widest that wastes least of head_dim_v. */
+/* Output columns that a work-item loads at once: the most, among those that add the least padding to head_dim_v. */
 static int v_vector(const clattn_problem *problem, const struct tile *tile)
 {
     const int items_x = tile->config.block_n / tile->own.cols_per_item;
@@ -109,7 +109,7 @@ static int o_cols(const clattn_problem *problem, const struct tile *tile)
     return round_up(problem->head_dim_v, items_x * v_vector(problem, tile)) / items_x;
 }
 
-/* Copies that need no registers on the way. */
+/* Whether the device copies to local memory without registers in between. */
 static bool copies_by_itself(const struct facts *facts) { return facts->nv_compute >= 80; }
 
 /* Sizes in local memory, in float4, rows padded by one; the twin of the sizes in cl/engines/simt/simt.cl. */
@@ -131,7 +131,7 @@ static size_t local_bytes(const clattn_problem *problem, const struct tile *tile
     const int p = tile->config.block_n * (tile->config.block_m / 4 + 1);
     const int v = v_size(problem, tile, tile->own.value_chunk);
     const int slot = qk_size(tile) > v ? qk_size(tile) : v;
-    /* Two numbers a row where one warp does not hold it, as in PARTS_SIZE. */
+    /* Two numbers a row if a row is not within one warp, as in PARTS_SIZE. */
     const int parts = tile->config.block_n / tile->own.cols_per_item > 16 ? tile->config.block_m / 2 : 0;
     /* A flag a key, as in SEEN_SIZE. */
     const int flags = cla_problem_alters_scores(problem) ? tile->config.block_n : 1;
@@ -139,9 +139,9 @@ static size_t local_bytes(const clattn_problem *problem, const struct tile *tile
            sizeof(int32_t) * (size_t)flags + (tile->own.slot_barriers ? BARRIERS_SIZE : 0);
 }
 
-/* Whether all that a chunk takes is copies that a barrier can count, and nothing but chunks passes from warp to warp. Stores
- * stand in for copies of fewer than four elements, and where a type is widened. Smaller heads gain nothing, and lose 2% under a
- * diagonal. */
+/* Whether chunks are filled only by copies that a barrier can count, and warps share nothing except chunks. Copies of fewer
+ * than four elements, and those that widen a type, are ordinary stores, which it cannot count. Smaller heads gain nothing, and
+ * lose 2% with a causal mask. */
 static bool takes_slot_barriers(const struct facts *facts, const clattn_problem *problem, const struct tile *tile)
 {
     const bool fp32 = problem->q.type == CLATTN_FP32 && problem->k.type == CLATTN_FP32 && problem->v.type == CLATTN_FP32;
@@ -158,7 +158,7 @@ static void reside(const struct facts *facts, const clattn_problem *problem, str
     tile->own.slots = residence.slots;
     tile->own.depth_chunk = residence.depth && residence.depth < whole ? residence.depth : whole;
     tile->own.value_chunk = tile->config.block_n;
-    /* Chunks of V about as large as those of K, since both take turns in the same place. */
+    /* Chunks of V are about as large as those of K, since both use the same slots alternately. */
     while (tile->own.value_chunk > 4 && v_size(problem, tile, tile->own.value_chunk) * 2 > qk_size(tile) * 3)
         tile->own.value_chunk /= 2;
     tile->own.slot_barriers = takes_slot_barriers(facts, problem, tile);
@@ -169,7 +169,7 @@ static void reside(const struct facts *facts, const clattn_problem *problem, str
 static bool find_residence(const struct facts *facts, const clattn_problem *problem, struct tile *tile, uint64_t limit)
 {
     for (size_t i = 0; i < sizeof residences / sizeof *residences; i++) {
-        /* A second slot pays where copies run beside the products; elsewhere more groups at once do. */
+        /* A second slot pays if copies overlap with products; otherwise more concurrent groups are better. */
         if (residences[i].slots == 2 && !copies_by_itself(facts))
             continue;
         reside(facts, problem, tile, residences[i]);
@@ -179,7 +179,7 @@ static bool find_residence(const struct facts *facts, const clattn_problem *prob
     return false;
 }
 
-/* Whether four neighbours along an axis of stride 1 lie on a 4-element boundary whenever the first of the buffer does. */
+/* Whether groups of four elements along an axis of stride 1 are aligned to 4 elements if the start of the buffer is. */
 static bool by_four(const clattn_problem *problem, int64_t heads, const clattn_tensor *tensor, int64_t near, int64_t far)
 {
     return near == 1 && far % 4 == 0 && (problem->batch <= 1 || tensor->strides.batch % 4 == 0) &&
@@ -195,8 +195,9 @@ static bool is_by_four(const clattn_problem *problem, const clattn_tensor *tenso
                               : by_four(problem, problem->heads_kv, tensor, tensor->strides.column, tensor->strides.row);
 }
 
-/* K as it lies in memory is copied 16 bytes at a time, a quarter of the copies, but products read more at once. On the largest
- * tile, whose copies wait for each other longest, that is the faster way; on the others it is not (docs/notes/simt.md). */
+/* K in its order in memory is copied 16 bytes at a time, which takes a quarter of the copies, but products read more of it at
+ * once. That is faster for the largest tile, whose copies wait longest for each other, and slower for the others
+ * (docs/notes/simt.md). */
 static bool k_by_rows(const struct facts *facts, const clattn_problem *problem, const struct shape *shape)
 {
     return copies_by_itself(facts) && !along_keys(&problem->k) && shape->work_group == 256 && shape->rows * shape->cols == 64;
@@ -215,14 +216,13 @@ static int64_t rows_of_group(const clattn_problem *problem)
     return problem->seq_q * (problem->heads_kv > 0 ? problem->heads_q / problem->heads_kv : 1);
 }
 
-/* Few rows: the twin of cl/engines/simt/simt_few.cl. Up to that many rows of one K/V head, tiles that read K and V again beat
- * tiles that compute for rows which are not there. */
+/* Few rows: the twin of cl/engines/simt/simt_few.cl. Up to FEW_MAX_ROWS rows of one K/V head, small tiles that read K and V
+ * several times are faster than tall tiles that are mostly padding. */
 enum { FEW_ITEMS_X = 32, FEW_MAX_ROWS = 32, FEW_MAX_DIM = 256, FEW_QUADS = 8 };
 
 static int few_lanes(int64_t width) { return width <= 32 ? 4 : width <= 64 ? 8 : width <= 128 ? 16 : 32; }
 
-/* Keys of a block: as many as keep eight loads of 16 bytes on their way in each work-item, a whole row of work-items at least.
- */
+/* Keys of a block: so many that each work-item has eight loads of 16 bytes in flight, but at least FEW_ITEMS_X. */
 static int few_block_n(const clattn_problem *problem, int work_group)
 {
     const int k = few_lanes(problem->head_dim_qk) * (problem->k.type == CLATTN_FP32 ? 2 : 1);
@@ -269,13 +269,13 @@ static struct tile few_tile(const struct facts *facts, const clattn_problem *pro
     return tile;
 }
 
-/* Rows of a K/V head: 1, 2, 4 or 8 at a time. Not for Intel's GPUs, whose compiler would keep nothing in registers. Returns how
- * many tiles were listed. */
+/* Lists tiles of 1, 2, 4 or 8 rows of a K/V head; none for Intel's GPUs, whose compiler would keep nothing in registers.
+ * Returns the number of tiles. */
 static size_t few_configs(const struct facts *facts, const clattn_problem *problem, uint64_t items, struct config *list)
 {
     const bool wide = problem->head_dim_qk > 128 || problem->head_dim_v > 128;
     const int most = wide && (problem->k.type == CLATTN_FP32 || problem->v.type == CLATTN_FP32) ? 4 : 8;
-    /* Thirty-two loads of 16 bytes and the text of options spill in the loops of a compiler with 256 registers (gfx1030). */
+    /* Thirty-two loads of 16 bytes and the code of options spill in the loops of a compiler with 256 registers (gfx1030). */
     const bool fp32 = problem->k.type == CLATTN_FP32 || problem->v.type == CLATTN_FP32;
     const bool long_rows = problem->head_dim_qk > 64 || problem->head_dim_v > 64;
     if (!facts->nv_compute && cla_problem_alters_scores(problem) && fp32 && long_rows)
@@ -288,7 +288,7 @@ static size_t few_configs(const struct facts *facts, const clattn_problem *probl
         rows *= 2;
     size_t count = 0;
     for (; rows >= 1; rows /= 2) {
-        /* On a CPU this engine is but a witness, and each tile is a program that takes seconds to build. */
+        /* On a CPU this engine only serves tests, and each tile is a program that takes seconds to build. */
         if (facts->device_kind == DEVICE_CPU && rows != 4)
             continue;
         const struct tile tile = few_tile(facts, problem, rows);
@@ -300,13 +300,13 @@ static size_t few_configs(const struct facts *facts, const clattn_problem *probl
 
 enum { MAX_ACCUMULATORS = 128 };
 
-/* Above 0: the compiler does not keep the sums of a work-item in registers beside everything else. Intel's gives all of them up
- * at once, for memory, where a few do not fit, or where options make the loop over columns too long to be unrolled
- * (docs/portability.md); of tiles that it treats so, those with many sums are the worst. */
+/* Above 0: the compiler spills the sums of a work-item. Intel's compiler moves all of them to memory if a few do not fit in
+ * registers, or if options make the loop over columns too long to be unrolled (docs/portability.md); among such tiles, those
+ * with many sums are the slowest. */
 static int spills(const struct facts *facts, const clattn_problem *problem, const struct tile *tile)
 {
     const int floats = tile->own.rows_per_item * (o_cols(problem, tile) + tile->own.cols_per_item);
-    /* The numbers of one product: of many columns eight are read at once. */
+    /* Operands of one product: if there are many columns, eight are read at once. */
     const int cols = o_cols(problem, tile), read = tile->own.rows_per_item + (cols % 8 == 0 ? 8 : cols);
     if (!cla_facts_is_intel_gpu(facts))
         return floats + read > (facts->nv_compute ? 176 : 112) ? 4 : 0;
@@ -317,12 +317,12 @@ static int spills(const struct facts *facts, const clattn_problem *problem, cons
 /* Higher is worse; shapes of equal rank keep the order of the table. */
 static int rank(const struct facts *facts, const clattn_problem *problem, const struct tile *tile)
 {
-    /* A lone group waits for itself; one that is small too leaves most of a compute unit idle. */
+    /* With one group on a compute unit, nothing overlaps its waits; a small one also leaves most of the unit idle. */
     const bool alone =
         tile->config.local_bytes > facts->local_mem_static / 2 && (tile->config.work_group < 256 || !copies_by_itself(facts));
-    /* Few rows read all keys for little work; few keys mean many rounds. */
+    /* With few rows, all keys are read for little work; with few keys a block, there are many blocks. */
     const bool small = tile->config.block_m * tile->config.block_n < 1024;
-    /* Tall tiles that leave half of the device without one, or half of whose rows are not there. */
+    /* Tall tiles that are too few for half of the device, or at least half of which is padding. */
     const int64_t tiles = cla_times(problem->batch * problem->heads_q, cla_divide_up(problem->seq_q, tile->config.block_m));
     const bool starves = tile->config.block_m > 128 && (uint64_t)tiles * 2 <= facts->compute_units;
     const bool empty = tile->config.block_m >= 2 * rows_of_group(problem);
@@ -351,7 +351,7 @@ static size_t configs(const struct facts *facts, const clattn_problem *problem, 
             .own = {.rows_per_item = s->rows, .cols_per_item = s->cols, .k_by_rows = k_by_rows(facts, problem, s)}};
         if ((uint64_t)s->work_group > items || s->rows * o_cols(problem, &tile) > MAX_ACCUMULATORS)
             continue;
-        /* Where a group alone cannot keep a compute unit busy, two of them at once. */
+        /* If one group cannot keep a compute unit busy, two must fit at once. */
         const bool half = s->work_group < 256 || !copies_by_itself(facts);
         if (!(half && find_residence(facts, problem, &tile, facts->local_mem_static / 2)) &&
             !find_residence(facts, problem, &tile, facts->local_mem_static))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * unfused: scores to memory, softmax of their rows, weights times V. Chosen on request only: it is the yardstick of the bench,
- * a second witness in tests, and the one engine that can hand out scores and weights, also beside the O of another. */
+ * unfused: writes scores to memory, takes the softmax of their rows, multiplies weights and V. Chosen on request only: it is
+ * the baseline of benchmarks, a second reference in tests, and the only engine that outputs scores and weights, also for plans
+ * whose O another engine computes. */
 #include "../arithmetic.h"
 #include "../engine.h"
 #include "../problem.h"
@@ -16,7 +17,7 @@ static int items(const struct config *config)
     return n;
 }
 
-/* Columns in one element of the kernel text: a vector where a work-item is a group of its own. */
+/* Columns in one element of the kernel source: a vector if a group is one work-item. */
 static int lanes(const struct facts *facts, const struct config *config)
 {
     if (config->work_group > 1)
@@ -24,7 +25,7 @@ static int lanes(const struct facts *facts, const struct config *config)
     return facts->vector_width >= 16 ? 16 : facts->vector_width >= 8 ? 8 : 4;
 }
 
-/* A matrix of scores, or none where they are on their way out with the first kernel and nothing comes behind it. */
+/* Bytes of the matrix of scores, or 0 if the first kernel writes them to the output and no other follows. */
 static size_t workspace(const clattn_problem *problem, const struct config *config)
 {
     const int64_t heads = config->scores_only ? cla_score_heads(problem) : problem->heads_q;
@@ -47,7 +48,8 @@ static bool serves(const struct facts *facts, const clattn_problem *problem, cha
     return true;
 }
 
-/* A work-item multiplies `rows` x `cols` elements at a time; a tile has `steps_m` x `steps_n` such micro-tiles for each. */
+/* A work-item multiplies `rows` x `cols` elements at a time; a tile has `steps_m` x `steps_n` such micro-tiles for each
+ * work-item. */
 struct tile_choice {
     int work_group, rows, cols, steps_m, steps_n, depth;
 };
@@ -72,7 +74,7 @@ static struct config make_config(const struct tile_choice *choice, int items_alo
 
 static size_t configs(const struct facts *facts, const clattn_problem *problem, struct config list[CLA_MAX_CONFIGS])
 {
-    /* No square tile, which would hide swapped axes. The last one needs neither a work-group nor local memory. */
+    /* No tile is square, so that tests find swapped axes. The last one needs neither a work-group nor local memory. */
     static const struct tile_choice wide[] = {
         {256, 8, 4, 1, 1, 16}, {64, 8, 4, 1, 1, 16}, {64, 4, 2, 1, 1, 16}, {16, 4, 2, 1, 1, 4}, {1, 4, 2, 6, 4, 16},
     };
@@ -84,7 +86,7 @@ static size_t configs(const struct facts *facts, const clattn_problem *problem, 
     for (size_t i = 0; i < choice_count; i++) {
         struct tile_choice choice = choices[i];
         const struct config shape = {.work_group = choice.work_group};
-        /* Few queries, as in decoding: most rows of a tall tile would be padding. */
+        /* With few queries, as in decoding, most rows of a tall tile would be padding. */
         if (problem->seq_q <= 16 && choice.work_group > 1)
             choice.rows = 1;
         const struct config config = make_config(&choice, items(&shape), lanes(facts, &shape));
@@ -95,7 +97,8 @@ static size_t configs(const struct facts *facts, const clattn_problem *problem, 
     return count;
 }
 
-/* Rows that a group of the softmax takes one after another: a lone work-item would otherwise be launched for each. */
+/* Rows that a group of the softmax computes one after another, so that a group of one work-item is not launched for each row.
+ */
 static int softmax_rows(const struct config *config) { return config->work_group > 1 ? 1 : 16; }
 
 static void defines(const struct facts *facts, const clattn_problem *problem, const struct config *config, struct text *out)
@@ -122,7 +125,7 @@ static size_t launches(const struct config *config, const struct launch_args *ar
     const size_t tiles_m = blocks(args->seq_q, config->block_m), tiles_n = blocks(args->seq_kv, config->block_n);
     const double rows = config->block_m, keys = args->seq_kv;
     const struct launch all[] = {
-        /* none where there are no keys, but no error */
+        /* without keys one group a tile, since 0 groups would be an error */
         {"unfused_scores", heads * tiles_m * (tiles_n ? tiles_n : 1), work_group, rows * config->block_n},
         {"unfused_softmax", heads * blocks(args->seq_q, softmax_rows(config)), work_group, softmax_rows(config) * keys},
         {"unfused_output", heads * tiles_m, work_group, rows * keys},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cpu: a lane is a query, a work-item a tile of whole vectors of them. For CPU devices, where local memory is plain memory and
- * work-items that share it only wait for each other. */
+ * cpu: a lane is a query, and a work-item computes a tile of whole vectors of queries. For CPU devices, where local memory is
+ * plain memory and sharing it only makes work-items wait for each other. */
 #include "cpu.h"
 #include "../../quirks.h"
 
@@ -69,16 +69,16 @@ bool cla_cpu_serves_pairs(const struct facts *facts, const clattn_problem *probl
     return true;
 }
 
-/* Each loaded key serves all vectors of rows, so more is better as long as their sums stay in registers (16 with 8 lanes, 32
- * elsewhere) and Q and O in the cache. */
+/* Each loaded key serves all vectors of rows, so more vectors are better as long as their sums stay in registers (16 with 8
+ * lanes, otherwise 32) and Q and O in the cache. */
 static int vectors(const struct facts *facts, const clattn_problem *problem)
 {
     const bool large = problem->head_dim_qk > 256 || problem->head_dim_v > 256;
     return cla_cpu_vectors(facts, problem, cla_cpu_lanes(facts) == 8 || large ? 2 : 4, 1);
 }
 
-/* Multiples of 6 and 8 keys. Scores share the nearest cache with Q and O; with one vector of rows, memory sets the pace, and
- * fewer keys keep its reads coming. */
+/* Multiples of 6 and 8 keys. Scores share the first-level cache with Q and O; with one vector of rows, memory limits the
+ * speed, and fewer keys keep its reads continuous. */
 static int keys_of_tile(const clattn_problem *problem, int vectors)
 {
     return problem->head_dim_qk > 128 || problem->head_dim_v > 128 || vectors == 1 ? 48 : 96;
@@ -91,14 +91,14 @@ static size_t configs(const struct facts *facts, const clattn_problem *problem, 
     return 1;
 }
 
-/* Narrower types are widened on the way. */
+/* Whether K and V are read in place; narrower types are widened into a copy. */
 static bool reads_in_place(const clattn_problem *problem)
 {
     return problem->k.type == CLATTN_FP32 && problem->v.type == CLATTN_FP32;
 }
 
-/* Keys whose sums are in registers at once: 24 of 32 registers, 12 of 16, and no more rows of K than there are registers to
- * point at them. Columns of V likewise; widened ones come LANES at a time. */
+/* Keys whose sums are in registers at once: the sums take 24 of 32 registers or 12 of 16, and each row of K needs a register
+ * for its address. The same holds for columns of V; widened ones are read LANES at a time. */
 static int products(int lanes, int vectors_of_rows)
 {
     return vectors_of_rows == 4 || (lanes == 8 && vectors_of_rows == 2) ? 6 : 8;

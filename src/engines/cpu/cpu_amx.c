@@ -10,7 +10,7 @@ static bool serves(const struct facts *facts, const clattn_problem *problem, cha
     return facts->x86_amx || cla_decline(why, why_size, "needs a processor of this host with AMX tiles of bf16");
 }
 
-/* The system must let a process use tiles; that cannot be taken back, and makes the frames of its signals larger. */
+/* The system must permit a process to use tiles; that cannot be undone, and makes its signal frames larger. */
 static bool permit(char *why, size_t why_size)
 {
     return cla_processor_allow_tiles() || cla_decline(why, why_size, "the system does not let this process use AMX tiles");

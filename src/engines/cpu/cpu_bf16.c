@@ -11,7 +11,7 @@ static bool serves(const struct facts *facts, const clattn_problem *problem, cha
         return false;
     if (!facts->x86_bf16)
         return cla_decline(why, why_size, "needs a processor of this host with AVX512-BF16");
-    /* Half an instruction a clock, where fp32 has two. */
+    /* The throughput is half an instruction a clock; fp32 has two. */
     if (cla_has_quirk(facts, QUIRK_SLOW_BF16_PAIRS))
         return cla_decline(why, why_size, "on Intel's processors its instruction is slower than two of fp32");
     if (problem->head_dim_qk % 2 != 0)

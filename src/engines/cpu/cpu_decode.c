@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cpu_decode: few rows against many keys on CPU devices, at the pace of memory; lanes are elements of the head. */
+ * cpu_decode: few rows and many keys on CPU devices, at the speed of memory; lanes are elements of the head. */
 #include "cpu.h"
 
 enum { MAX_ROWS = 8, MAX_HEAD_DIM = 1024 };
 
-/* Rows that share keys, as many as a call can have. */
+/* The most rows that share keys in a call. */
 static int64_t rows_at_most(const clattn_problem *problem)
 {
     return problem->seq_q * (problem->heads_kv > 0 ? problem->heads_q / problem->heads_kv : 1);

@@ -7,8 +7,9 @@
 
 #include <inttypes.h>
 
-/* Preferred ones first. Two row tiles a warp use an operand from local memory twice; wide key tiles spend less on softmax. The
- * last ones are for parts with little local memory. */
+/* Warps, key warps, row tiles of a warp, keys of a block, slots. Preferred ones first: with two row tiles a warp uses an
+ * operand from local memory twice; wide blocks spend less time on softmax. The last ones are for devices with little local
+ * memory. */
 static const struct nv_tile tiles[] = {
     {4, 4, 1, 64, 2}, {4, 4, 1, 64, 1}, {4, 1, 2, 128, 2}, {4, 1, 2, 48, 2}, {4, 1, 2, 64, 2}, {4, 1, 2, 64, 1},
     {4, 1, 1, 64, 2}, {4, 1, 1, 64, 1}, {4, 1, 1, 32, 1},  {4, 1, 1, 16, 1}, {2, 1, 1, 16, 1},
@@ -19,7 +20,7 @@ static int padded(int64_t head_dim) { return (int)cla_round_up(head_dim, 16); }
 static int row_warps(const struct nv_tile *s) { return s->warps / s->key_warps; }
 static int rows_of_tile(const struct nv_tile *s) { return 16 * row_warps(s) * s->m_tiles; }
 
-/* Scores go through one option after the other, and the bias of a block is in local memory. */
+/* Whether options are applied to pairs of scores, one option after the other, with the bias of a block in local memory. */
 static bool has_pairs(const clattn_problem *problem, const struct nv_tile *s)
 {
     return problem->k.type != CLATTN_FP32 && s->key_warps == 1;
@@ -43,7 +44,7 @@ static size_t local_bytes(const clattn_problem *problem, const struct nv_tile *s
     return (size_t)all;
 }
 
-/* Accumulators of a work-item; what else it needs is about 40 registers, of 255. */
+/* Accumulators of a work-item; everything else needs about 40 of 255 registers. */
 static int accumulators(const clattn_problem *problem, const struct nv_tile *s)
 {
     return s->m_tiles * (padded(problem->head_dim_v) + s->block_n / s->key_warps) / 2;
@@ -60,28 +61,30 @@ enum {
     MANY_KEYS = 1024
 };
 
-/* Rows that a tile of one head, or of heads that share keys, can have at all. */
+/* The most rows that a tile of one head, or of heads that share keys, can have. */
 static int64_t rows_at_most(const clattn_problem *problem)
 {
     const int64_t group = problem->heads_kv > 0 ? problem->heads_q / problem->heads_kv : 1;
     return problem->seq_q * (group > 0 ? group : 1);
 }
 
-/* At head size 128 the compiler copies registers about where it has 64 keys in two slots, and none with 48. Fewer keys than
- * these notice that they are no multiple of 48, and the other sizes are not copied whole in blocks of it. */
+/* Whether the tile suits the problem. Blocks of 48 keys are for head size 128, where the compiler adds register copies with 64
+ * keys in two slots, and none with 48. With fewer keys than MANY_KEYS the part-empty last block costs too much, and other head
+ * sizes do not divide into whole copies with 48 keys. */
 static bool suits(const clattn_problem *problem, const struct nv_tile *s)
 {
     return s->block_n != 48 || (problem->head_dim_qk == 128 && problem->head_dim_v == 128 && problem->seq_kv >= MANY_KEYS &&
                                 !cla_problem_alters_scores(problem));
 }
 
-/* Two groups on a compute unit hide each other's softmax: what leaves room for one only comes last. */
+/* Whether only one group fits a compute unit. Two groups overlap softmax of one with products of the other, so such tiles come
+ * last. */
 static bool is_alone(const struct facts *facts, size_t bytes) { return bytes + 1024 > facts->local_mem_static / 2; }
 
-/* What only these engines know of a tile. */
+/* Numbers of a tile that only these engines use. */
 struct numbers {
-    int slots;     /* blocks of K and of V in local memory at once */
-    int key_warps; /* warps that share rows and have each its own keys of a block; 1: each has rows of its own */
+    int slots;     /* number of blocks of K and of V in local memory */
+    int key_warps; /* warps that share rows, each with its own keys of a block; 1: each warp has its own rows */
 };
 
 bool cla_nv_mma_tile(const struct engine *engine, const struct nv_tile *tile, int max_accumulators, const struct facts *facts,
@@ -97,7 +100,7 @@ bool cla_nv_mma_tile(const struct engine *engine, const struct nv_tile *tile, in
                               .spread = SPREAD};
     const struct numbers own = {tile->slots, tile->key_warps};
     cla_config_keep(config, &own, sizeof own);
-    /* Few queries, as in decoding: the half of a tall tile would be padding. */
+    /* With few queries, as in decoding, half of a tall tile would be padding. */
     if ((config->block_m > 64 && rows_at_most(problem) <= 64) || (tile->key_warps > 1 && rows_at_most(problem) > FEW_ROWS))
         return false;
     /* 32 columns a row and their options would spill. */
@@ -138,7 +141,7 @@ static bool serves(const struct facts *facts, const clattn_problem *problem, cha
     if (type == CLATTN_FP32 || problem->k.type != type || problem->v.type != type)
         return cla_decline(why, why_size, "needs Q, K and V all fp16 or all bf16");
     if (rows_at_most(problem) <= LEAST_ROWS && problem->seq_kv <= LEAST_KEYS)
-        return cla_decline(why, why_size, "so few rows and keys are sooner done without tensor cores");
+        return cla_decline(why, why_size, "so few rows and keys are faster without tensor cores");
     return cla_nv_mma_fits(&cla_engine_nv_mma, facts, problem, why, why_size);
 }
 

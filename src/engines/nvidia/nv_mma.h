@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What nv_mma and nv_tf32x3 have in common: one device half, cl/engines/nvidia/mma/nv_mma.cl, and the rules for its tiles. */
+ * Shared by nv_mma and nv_tf32x3: one device half, cl/engines/nvidia/mma/nv_mma.cl, and the rules for its tiles. */
 #ifndef CLATTN_NV_MMA_H
 #define CLATTN_NV_MMA_H
 
 #include "../../engine.h"
 
-/* How a work-group covers a tile: each warp has 16 * m_tiles rows, or all key_warps of them share these and each has its own
+/* How a work-group covers a tile: each warp has 16 * m_tiles rows; or key_warps warps share these rows and each has its own
  * keys. */
 struct nv_tile {
     int warps, key_warps, m_tiles, block_n, slots;

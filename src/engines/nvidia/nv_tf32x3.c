@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * nv_tf32x3: fp32 on the tensor cores of NVIDIA GPUs from sm_80 on, three products of tf32 for each of fp32. Only for callers
- * that name it: its sums differ from plain fp32 in the last digits, and infinities that a row sees become NaN. */
+ * nv_tf32x3: fp32 on the tensor cores of NVIDIA GPUs from sm_80 on, three products of tf32 for each of fp32. Chosen on request
+ * only: its sums differ from plain fp32 in the last digits, and infinities in visible keys become NaN. */
 #include "nv_mma.h"
 
-/* Preferred ones first. Two row tiles a warp use an operand of K or V, and its rest, twice. */
+/* Warps, key warps, row tiles of a warp, keys of a block, slots. Preferred ones first: with two row tiles a warp uses an
+ * operand of K or V, and its remainder, twice. */
 static const struct nv_tile tiles[] = {
     {4, 1, 2, 64, 1}, {4, 1, 2, 32, 1}, {8, 1, 1, 32, 1}, {4, 1, 1, 32, 2},
     {4, 1, 1, 32, 1}, {4, 1, 1, 16, 1}, {2, 1, 1, 16, 1},
 };
 
-/* What else a work-item needs, above all the rests, is up to 90 registers of 255. */
+/* Everything else, mainly the remainders, needs up to 90 of 255 registers. */
 enum { MAX_ACCUMULATORS = 160 };
 
 static size_t configs(const struct facts *facts, const clattn_problem *problem, struct config list[CLA_MAX_CONFIGS])

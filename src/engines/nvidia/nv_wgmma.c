@@ -6,11 +6,11 @@
 
 #include <inttypes.h>
 
-/* Tiles: warp-groups that compute, keys of a block, slots for K and V. Tiles of few blocks under a diagonal want narrow ones
- * and one consumer more, to hide what a tile costs beside its blocks; so small blocks must be asked for further ahead. Of the
- * others, small heads leave registers for a third consumer, which their softmax wants; then the widest block up to 128 whose
- * two slots of K and V fit local memory. Wider ones were slower: blocks of 176 keys end further behind the diagonal and the
- * last key. */
+/* Tiles: warp-groups that compute, keys of a block, slots for K and V. Causal tiles with few blocks are fastest with narrow
+ * blocks and one more consumer, which overlaps the fixed cost of a tile; such small blocks must be loaded further ahead. Among
+ * the others, small heads leave registers for a third consumer, which speeds up their softmax; otherwise the widest block up
+ * to 128 keys whose two slots of K and V fit local memory. Wider blocks were slower: those of 176 keys compute more scores
+ * past the diagonal and the last key. */
 struct shape {
     int consumers, block_n, slots;
 };
@@ -23,16 +23,16 @@ enum {
     MAX_TILES = 1 << 30,
     MIN_ROWS = 64,         /* queries of one head; fewer are nv_mma's */
     ALIGNMENT = 1024,      /* of the panels in local memory */
-    TILES_SIZE = 480 + 16, /* four, and the barriers that are no slot's */
-    SLOT_SIZE = 64 + 16,   /* barriers and a note, beside K and V */
+    TILES_SIZE = 480 + 16, /* four tiles, and the barriers that belong to no slot */
+    SLOT_SIZE = 64 + 16,   /* barriers and a note, in addition to K and V */
     MAP_SIZE = 128,
     MAPS = 4,              /* of a group: Q, K, V and O */
     SPREAD = 16 << 20,     /* a quarter of the second-level cache: Q and O pass through it too */
-    FEW_KEYS = 512,        /* under a diagonal tiles have so few blocks that narrow ones win; measured at 512 and 2048 */
+    FEW_KEYS = 512,        /* causal tiles have so few blocks that narrow ones are faster; measured at 512 and 2048 */
     FEW_KEYS_SMALL = 1024, /* with heads up to 64; measured at 512, 1024 and 2048 */
-    BITS_KEYS = 4096,      /* and up to here it pays to hide by bits, at the price of 1 to 2% in blocks that all rows see; */
-    END_KEYS = 1024,       /* up to here even where only the last block has keys to hide */
-    MERGED_TURNS = 2,      /* the last heads, on which the balance hangs, take a longer turn */
+    BITS_KEYS = 4096,      /* up to here masking by bits pays, although fully visible blocks take 1 to 2% longer; */
+    END_KEYS = 1024,       /* up to here even if only the last block has keys to mask */
+    MERGED_TURNS = 2,      /* the last heads, which decide the load balance, are interleaved in larger groups */
 };
 
 static int padded(int64_t head_dim) { return (int)cla_round_up(head_dim, 16); }
@@ -63,20 +63,20 @@ static int registers(const clattn_problem *problem, const struct shape *s)
     return padded(problem->head_dim_v) / 2 + s->block_n / 2 + s->block_n / 4;
 }
 
-/* Registers of a loader's work-item and of a consumer's, by the number of consumers; the most that S, P and O may take of the
- * latter: the rest is for addresses and the like. */
+/* By the number of consumers: registers of a loader's work-item, of a consumer's work-item, and how many of the latter S, P
+ * and O may take; the others hold addresses and the like. */
 static const struct {
     int loader, consumer, arrays;
 } shares[] = {[2] = {40, 232, 200}, [3] = {32, 160, 128}, [4] = {24, 112, 80}};
 
-/* Options want some, too. */
+/* Options need some registers as well. */
 static int max_registers(const clattn_problem *problem, const struct shape *s)
 {
     const int options = cla_problem_alters_scores(problem) ? 20 : 0;
     return shares[s->consumers].arrays - options;
 }
 
-/* Where few keys want it: a consumer more for heads up to 64 and 128, and of blocks below 96 keys those of 64. */
+/* Short causal calls: one more consumer for heads up to 64 and up to 128, and 64-key blocks instead of 80. */
 static bool suits(const clattn_problem *problem, const struct shape *s)
 {
     const int64_t keys = problem->head_dim_qk <= 64 ? FEW_KEYS_SMALL : FEW_KEYS;
@@ -87,7 +87,7 @@ static bool suits(const clattn_problem *problem, const struct shape *s)
     return !(few && s->block_n == 80);
 }
 
-/* Whether so much of what a tile computes is hidden in part that doing this by bits pays. */
+/* Whether so many blocks of a tile are partly masked that masking by bits pays. */
 static bool hides_by_bits(const clattn_problem *problem, const struct shape *s)
 {
     const bool ends_within = problem->seq_kv % s->block_n != 0;
@@ -95,8 +95,8 @@ static bool hides_by_bits(const clattn_problem *problem, const struct shape *s)
            (problem->causal ? problem->seq_kv <= BITS_KEYS : ends_within && problem->seq_kv <= END_KEYS);
 }
 
-/* What the accelerator takes: numbers of rows that an int holds, rows in one piece, every step a positive multiple of 16 bytes
- * below 2^40. */
+/* Whether the Tensor Memory Accelerator can read the tensor: numbers of rows fit an int, rows are contiguous, and every stride
+ * is a positive multiple of 16 bytes below 2^40. */
 static bool is_mappable(const clattn_problem *problem, int64_t heads, int64_t rows, const clattn_tensor *tensor)
 {
     const int64_t limit = (int64_t)1 << 39;
@@ -108,7 +108,7 @@ static bool is_mappable(const clattn_problem *problem, int64_t heads, int64_t ro
     return tensor->strides.column == 1;
 }
 
-/* Whether O can leave through a place of Q in local memory. */
+/* Whether O can be written through the local memory of Q. */
 static bool stages_output(const clattn_problem *problem)
 {
     const int64_t rows = problem->packed.starts ? problem->packed.total_q : problem->seq_q;
@@ -116,11 +116,11 @@ static bool stages_output(const clattn_problem *problem)
            is_mappable(problem, problem->heads_q, rows, &problem->o);
 }
 
-/* What only this engine knows of a tile. */
+/* Numbers of a tile that only this engine uses. */
 struct numbers {
-    int q_places;      /* for Q in local memory: 2 where that of the next tile is loaded during this one */
-    int kv_slots;      /* for blocks of K and of V each */
-    int hides_by_bits; /* 1: the masked columns of a row are a word of bits, applied without a branch */
+    int q_places;      /* stages for Q in local memory: 2 if Q of the next tile is loaded during this one */
+    int kv_slots;      /* slots for blocks of K, and as many for V */
+    int hides_by_bits; /* 1: the masked columns of a row are a bit mask, applied without a branch */
 };
 
 static size_t configs(const struct facts *facts, const clattn_problem *problem, struct config list[CLA_MAX_CONFIGS])
@@ -157,7 +157,7 @@ static bool serves(const struct facts *facts, const clattn_problem *problem, cha
     if (type == CLATTN_FP32 || problem->k.type != type || problem->v.type != type)
         return cla_decline(why, why_size, "needs Q, K and V all fp16 or all bf16");
     if (problem->seq_q < MIN_ROWS)
-        return cla_decline(why, why_size, "fewer than %d queries are left to nv_mma", MIN_ROWS);
+        return cla_decline(why, why_size, "nv_mma serves fewer than %d queries", MIN_ROWS);
     if (problem->head_dim_qk > MAX_HEAD_DIM || problem->head_dim_v > MAX_HEAD_DIM || problem->head_dim_qk % 8 != 0 ||
         problem->head_dim_v % 8 != 0)
         return cla_decline(why, why_size, "needs head sizes up to %d that are multiples of 8", MAX_HEAD_DIM);
@@ -192,7 +192,7 @@ static void defines(const struct facts *facts, const clattn_problem *problem, co
     cla_text_add(out, "#define Q_PLACES %d\n#define STAGES_O %d\n", own.q_places, own.q_places == 2);
     cla_text_add(out, "#define KV_SLOTS %d\n", own.kv_slots);
     cla_text_add(out, "#define HIDES_BY_BITS %d\n", own.hides_by_bits);
-    /* A warp-group may have blocks of keys that none of its rows sees, where a tile's rows reach over several. */
+    /* If the rows of a tile span several blocks, a warp-group may have blocks that are masked for all its rows. */
     cla_text_add(out, "#define SKIPS_BLOCKS %d\n", config->block_n < config->block_m && !cla_problem_alters_scores(problem));
 }
 
@@ -208,7 +208,7 @@ static size_t launches(const struct config *config, const struct launch_args *ar
     return count;
 }
 
-/* At a multiple of their size a counter, and the descriptors of each group. */
+/* A counter and the descriptors of each group, aligned to the size of a descriptor. */
 static size_t workspace(const clattn_problem *problem, const struct config *config)
 {
     (void)problem;

@@ -4,7 +4,7 @@
 #     tools/setup.sh          the compiler, OpenCL with PoCL, and the libraries of tools and tests
 #     tools/setup.sh --ci     these, and what .ci/run checks with
 #     tools/setup.sh --list   only prints the names (after --ci: all of them)
-# Nothing else is installed. What checks need beside it is unpacked under build/, by the script that uses it: ptxas
+# Nothing else is installed. Whatever else checks need is unpacked under build/, by the script that uses it: ptxas
 # (nvidia_offline.sh), nvcc (nvidia_nvcc.py), ocloc (offline.sh), Intel's CPU runtime and a chroot of Debian's unstable
 # (portability.sh), sources of cmocka and cJSON (windows.sh), the onnx package (tests/onnx/make_cases.sh), ggml (ggml/fetch.sh).
 set -eu
@@ -20,7 +20,7 @@ ci_packages="
     oclgrind clang-15 rocm-device-libs
     gcc-mingw-w64-x86-64-posix xz-utils dpkg-dev
 "
-# Not everywhere to be had; without them a part of the checks is left out, and says so.
+# Not available everywhere; without them a part of the checks is left out with a message.
 ci_extras="wine wine64"
 
 say()

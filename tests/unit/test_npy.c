@@ -131,7 +131,7 @@ static void hostile_headers_are_refused(void **state)
     refuses("{}", "'descr' is missing");
     refuses("{'descr': '<f4', 'fortran_order': False}", "'shape' is missing");
     refuses("{'descr': '<f4', 'fortran_order': False, 'shape': (1,)", "'}' is missing");
-    refuses("{'descr': '<f4', 'fortran_order': False, 'shape': (1,)} x", "behind its closing brace");
+    refuses("{'descr': '<f4', 'fortran_order': False, 'shape': (1,)} x", "after its closing brace");
     refuses("{'descr': '<f4', 'descr': '<f4'}", "there twice");
     refuses("{'describe': '<f4'}", "unknown");
     refuses("{'descr: 1}", "quote is not closed");

@@ -18,8 +18,8 @@ static const char exit_codes[] = "Exit codes:\n"
                                  "  4  an OpenCL call failed, or a file could not be read or written\n"
                                  "  130  ended by Ctrl-C\n";
 
-/* Bytes of the UTF-8 character at `text` that a terminal may be shown; 0: a control character, or none at all. Behind the byte
- * C2, 80 to 9F are control characters too, and terminals that know no UTF-8 take these bytes alone for such. */
+/* Bytes of the UTF-8 character at `text` if a terminal may show it; 0: a control character, or no character. After the byte C2,
+ * 80 to 9F are control characters too, and terminals without UTF-8 treat these bytes alone as such. */
 static size_t printable(const unsigned char *text)
 {
     const unsigned char lead = text[0];
@@ -270,7 +270,7 @@ static int needs_value(const struct cli_command *command, const struct cli_optio
                     option->kind == CLI_PAIR ? "two values" : "a value", option->name, option->value);
 }
 
-/* One option and its value, which may be the next word; *i is moved past what was read. */
+/* Reads one option and its value, which may be the next word; *i is moved past them. */
 static int parse_one(const struct cli_command *command, int argc, char **argv, int *i)
 {
     const char *word = argv[*i];

@@ -14,14 +14,14 @@
 #define CLI_PRINTF(format, first)
 #endif
 
-/* What the process ends with; every --help prints it. */
+/* Exit codes; every --help prints them. */
 enum cli_exit {
     CLI_OK = 0,
     CLI_CHECK_FAILED = 1,
     CLI_USAGE = 2,
     CLI_NO_DEVICE = 3,
     CLI_FAILED = 4,        /* OpenCL or I/O */
-    CLI_INTERRUPTED = 130, /* as a shell has it for Ctrl-C */
+    CLI_INTERRUPTED = 130, /* the shell's code for Ctrl-C */
 };
 
 enum cli_kind {
@@ -44,7 +44,7 @@ struct cli_option {
     const char *name;  /* with its dashes: "--device" */
     const char *value; /* what stands for the value in the help, such as "SEL"; NULL for a flag */
     enum cli_kind kind;
-    void *target; /* left alone when the option is not given */
+    void *target; /* unchanged when the option is not given */
     const char *help;
 };
 
@@ -58,14 +58,14 @@ struct cli_command {
 };
 
 /* Reads argv[1..]; both "--name value" and "--name=value" are understood. There are no positional arguments.
- * True: go on. False: the command is over (help was printed, or an error) and *code is what to end with. */
+ * True: go on. False: the command is over (help or an error was printed) and *code is its exit code. */
 bool cli_parse(const struct cli_command *command, int argc, char **argv, int *code);
 
-/* Text that came from a file, a driver or a command line, made fit for a terminal in its place: control characters, by which a
- * text could move the cursor or change what was printed before, become '?'. Lines stay lines. Returns `text`. */
+/* Makes text from a file, a driver or a command line safe for a terminal, in place: control characters, which could move the
+ * cursor or change earlier output, become '?'. Line breaks stay. Returns `text`. */
 char *cli_clean(char *text);
 
-/* "clattn run: --q: text" on stderr; returns `code`. `argument` may be NULL. The text says how to mend it. */
+/* "clattn run: --q: text" on stderr; returns `code`. `argument` may be NULL. The text says how to correct the error. */
 int cli_fail(const char *command, int code, const char *argument, const char *format, ...) CLI_PRINTF(4, 5);
 
 /* The same for an error of the library, with the exit code that belongs to its status. */
@@ -74,26 +74,26 @@ int cli_fail_library(const char *command, const clattn_error *error);
 /* The same for a failed OpenCL call. */
 int cli_fail_cl(const char *command, const char *call, cl_int code);
 
-/* output_open and output_commit, or the failure that names the option and the file. */
+/* output_open and output_commit; a failure's message names the option and the file. */
 int cli_open_output(struct output *output, const char *command, const char *option, const char *path);
 int cli_commit_output(struct output *output, const char *command, const char *option, const char *path);
 
-/* Two outputs of a command that are one file, where both names are given: refused. */
+/* Refuses two outputs of a command that are the same file, where both names are given. */
 int cli_refuse_same(const char *command, const char *option, const char *path, const char *other_option,
                     const char *other_path);
 
-/* The known name nearest to `word`, or NULL when none is near: for "did you mean". */
+/* The known name most similar to `word`, or NULL when none is similar: for "did you mean". */
 const char *cli_nearest(const char *word, const char *const *names, size_t count);
 
-/* Whole text to a number, with '.' in every locale and nothing behind it. */
+/* A whole text to a number, with '.' in every locale. False: it is no number, or something follows it. */
 bool cli_read_integer(const char *text, int64_t *value);
 bool cli_read_real(const char *text, double *value);
 
-/* Is this a terminal that may be drawn on? NO_COLOR in the environment says no colour; a pipe says neither. */
+/* Whether this is a terminal, and whether it may have colour: not with NO_COLOR in the environment, nor in a pipe. */
 bool cli_is_terminal(int file_descriptor);
 bool cli_wants_colour(int file_descriptor);
 
-/* One line of progress on standard error, cut to the terminal's width, in place of the one before; and none. */
+/* Shows one line of progress on standard error, cut to the terminal's width, instead of the previous one; clears it. */
 void cli_progress(const char *format, ...) CLI_PRINTF(1, 2);
 void cli_clear_progress(void);
 

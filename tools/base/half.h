@@ -14,9 +14,9 @@ size_t storage_size(clattn_type type); /* bytes of one element */
 const char *storage_name(clattn_type type);
 float storage_get(clattn_type type, const void *data, int64_t index);
 void storage_set(clattn_type type, void *data, int64_t index, float x);
-float storage_round(clattn_type type, float x); /* what is left of x after it was stored */
+float storage_round(clattn_type type, float x); /* x rounded to the type */
 
-/* A quiet NaN with a payload that no computation makes: where it still stands, nothing was written. */
+/* A quiet NaN with a payload that no computation makes: an element that still holds it was not written. */
 uint32_t storage_poison(clattn_type type);
 void storage_fill_poison(clattn_type type, void *data, int64_t count);
 bool storage_is_poison(clattn_type type, const void *data, int64_t index);

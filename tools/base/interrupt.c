@@ -42,7 +42,7 @@ static void on_signal(int number)
     raise(number);
 }
 
-/* A signal that the caller has the program ignore (nohup) stays ignored. */
+/* A signal that is ignored at the program's start (nohup) stays ignored. */
 static void handle(int number)
 {
 #ifdef _WIN32

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a signal that ends the program must not leave undone: unfinished files are removed, and a command that asks for it hears
- * of Ctrl-C instead of being ended. */
+ * Signals that end the program: unfinished files are removed first, and a command may ask to be told of Ctrl-C instead of being
+ * ended. */
 #ifndef CLATTN_TOOLS_INTERRUPT_H
 #define CLATTN_TOOLS_INTERRUPT_H
 

@@ -113,7 +113,7 @@ bool output_commit(struct output *o, char why[OUTPUT_WHY_SIZE])
     bool right = fflush(o->file) == 0 && !ferror(o->file);
     right = right && (o->temporary == NULL || system_sync(o->file));
     int code = errno;
-    const bool closed = fclose(o->file) == 0; /* some file systems tell only now that there is no room */
+    const bool closed = fclose(o->file) == 0; /* some file systems report a full disk only now */
     code = right && !closed ? errno : code;
     o->file = NULL;
     right = right && closed;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Files that a command writes. Each is opened before the work begins, under a temporary name in the folder of its own, and
- * takes its final name when it is complete: an error, a full disk or a signal leaves the file that was there before. */
+ * Files that a command writes. Each is opened before the work begins, under a temporary name in its own folder, and takes its
+ * final name when it is complete: after an error, a full disk or a signal the old file is unchanged. */
 #ifndef CLATTN_TOOLS_OUTPUT_H
 #define CLATTN_TOOLS_OUTPUT_H
 
@@ -17,17 +17,17 @@ struct output {
 
 enum { OUTPUT_WHY_SIZE = 256 };
 
-/* Opens `path` for writing. "-" and the names of standard output are the program's standard output, which from here on belongs
- * to this file: whatever else the program prints goes to standard error. False: `why` says what is wrong, without the name. */
+/* Opens `path` for writing. "-" and the names of standard output mean the program's standard output, which then holds only this
+ * file: everything else goes to standard error. False: `why` says what is wrong, without the name. */
 bool output_open(struct output *output, const char *path, char why[OUTPUT_WHY_SIZE]);
 
-/* All is written: the file takes its name. False: `why` says why it could not be, and what was there before is there still. */
+/* Gives the complete file its final name. False: `why` says why that failed, and the old file is unchanged. */
 bool output_commit(struct output *output, char why[OUTPUT_WHY_SIZE]);
 
-/* Nothing is left of it. An output that is not open is left alone. */
+/* Removes the unfinished file. Does nothing for an output that is not open. */
 void output_abandon(struct output *output);
 
-/* Whether two names are of one file, by whatever links and folders, or both of standard output. */
+/* Whether two names are of the same file, through any links and folders, or both of standard output. */
 bool output_is_same(const char *a, const char *b);
 
 #endif

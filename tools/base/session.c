@@ -13,7 +13,7 @@
 static void log_to_stderr(void *user, clattn_log_level level, const char *text)
 {
     (void)user;
-    static char last[4096]; /* contexts and plans of one command often have the same to say: once is enough */
+    static char last[4096]; /* contexts and plans of a command often log the same message: print it once */
     char line[sizeof last];
     if (level > CLATTN_LOG_WARNING || strcmp(last, text) == 0)
         return;

@@ -13,14 +13,14 @@ struct session {
 
 /* Functions return CLI_OK, or the exit code after the message was printed. */
 int session_open(struct session *session, const char *command, const char *device);
-/* The same, whose programs are not kept for other processes: what is built for checks alone is not worth the time. */
+/* The same without the cache on disk: programs built only for checks are not worth the time to store. */
 int session_open_uncached(struct session *session, const char *command, const char *device);
 void session_close(struct session *session);
 
-/* Whether it is a problem at all, whoever may serve it: sizes that go together. Needs no device; false with the error set. */
+/* Whether the sizes go together, so that some engine could serve the problem. Needs no device; false with the error set. */
 bool session_problem_is_valid(const clattn_problem *problem, clattn_error *error);
 
-/* Fails for a name that is no engine's; `also` (may be NULL) is one more that may be given. */
+/* Fails for a name that is no engine's; `also` (may be NULL) is one more allowed name. */
 int session_refuse_engines(const char *command, const struct cli_list *engines, const char *also);
 
 /* "NVIDIA H200 (NVIDIA CUDA, driver 580.1)", from malloc; NULL when memory is out. */

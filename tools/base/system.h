@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Everything of the program that C11 does not have: terminals, a steady clock, kinds of files, the system's name. */
+ * Everything that the program needs and C11 lacks: terminals, a steady clock, kinds of files, the system's name. */
 #ifndef SYSTEM_H
 #define SYSTEM_H
 
@@ -20,7 +20,7 @@ bool system_is_file(const char *path);
 
 bool system_exists(const char *path);
 
-/* Whether two names are of one file: that exists, or that would. No two names of a device are. */
+/* Whether two names are of the same file, which may not exist yet. Devices never count as the same file. */
 bool system_is_same_file(const char *a, const char *b);
 
 /* Whether the path is the plain file or pipe that standard output goes to. */
@@ -39,8 +39,8 @@ bool system_sync(FILE *file);
 /* Takes the place of `to`. */
 bool system_rename(const char *from, const char *to);
 
-/* Where the program was started with a standard stream closed, its place is taken, so that no file of the program's gets its
- * number and with it what is printed. Writing there fails as before. */
+/* Reserves the number of a standard stream that was closed at the start, so that no file of the program gets it and with it the
+ * program's output. Writing to the stream still fails. */
 void system_guard_streams(void);
 
 /* Standard output as a file of its own; what else is printed goes to standard error from here on. NULL: errno says why. */
@@ -49,7 +49,7 @@ FILE *system_take_standard_output(void);
 /* The number of this process. */
 long system_process(void);
 
-/* The folder that this program's file lies in, wherever that was moved to; false where the system does not say. */
+/* The folder of this program's file, even after it was moved; false where the system does not say. */
 bool system_program_folder(char *path, size_t size);
 
 /* "Linux 6.1 x86_64". */

@@ -63,8 +63,8 @@ static void tell(const struct work *w, const struct lane *lane, const char *what
 
 /* ---------------------------------------------------------------------------------------------------------------- lanes */
 
-/* In a context of its own and without the library's cache on disk, so that its build time does not hang on what was measured
- * before. */
+/* In its own context and without the library's cache on disk, so that its build time does not depend on earlier
+ * measurements. */
 static bool make_plan(struct work *w, const char *engine, struct lane *lane)
 {
     struct bench_result *r = lane->result;
@@ -112,7 +112,7 @@ static bool make_workspace(struct work *w, struct lane *lane)
     return true;
 }
 
-/* The rest of the build time, and the answer, which is judged. */
+/* The rest of the build time, and the verdict on the answer. */
 static int first_launch(struct work *w, struct lane *lane)
 {
     struct session *session = w->bench->session;
@@ -149,7 +149,7 @@ static int open_lane(struct work *w, const char *engine)
     snprintf(lane->result->engine, sizeof lane->result->engine, "%s", engine ? engine : "(any)");
     tell(w, lane, "building");
     const bool planned = make_plan(w, engine, lane);
-    if (bench_result_of(out, lane->result->engine) != NULL) { /* the library's choice is one that was named */
+    if (bench_result_of(out, lane->result->engine) != NULL) { /* the library chose an engine that was also named */
         bench_lane_free(lane);
         return CLI_OK;
     }
@@ -177,7 +177,7 @@ static bool wants_more(const struct work *w, const struct lane *lane)
     return lane->device.sum < minimum || (lane->device.count < FEWEST_SAMPLES && lane->device.sum < PATIENCE * minimum);
 }
 
-/* The measure of an engine's arithmetic takes its turns too. */
+/* The device's multiply-adds are measured in turn with the engines. */
 static int sample_fma(struct work *w)
 {
     const struct peak *const peak = w->bench->peak;
@@ -190,7 +190,7 @@ static int sample_fma(struct work *w)
     return code;
 }
 
-/* Engines take turns, so that a machine that slows down or speeds up does so for all of them. */
+/* Engines are measured in turn, so that a change in the machine's speed affects all of them. */
 static int take_turns(struct work *w)
 {
     int code = CLI_OK;
@@ -222,7 +222,7 @@ static int measure(struct work *w, const char *const *engines, size_t engine_cou
         return cli_fail_cl(command, call, cl_code);
     for (size_t i = 0; i < engine_count && w->out->count < BENCH_MAX_ENGINES && code == CLI_OK && !interrupt_is_pending(); i++)
         code = open_lane(w, engines[i]);
-    if (code == CLI_OK && interrupt_is_pending()) /* Ctrl-C ends compilers that a driver started too: such a failure is none */
+    if (code == CLI_OK && interrupt_is_pending()) /* Ctrl-C also ends compilers that a driver started: that is no failure */
         code = CLI_INTERRUPTED;
     return code != CLI_OK ? code : take_turns(w);
 }

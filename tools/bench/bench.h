@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The measuring core: one shape, several engines in turns on the same buffers, every answer judged before its time counts.
  *
- * Time is what the device's own clock says between the end of what came before and the end of the call's last command, so that
+ * Time is measured on the device's own clock, from the end of the preceding command to the end of the call's last one, so that
  * engines of one and of several kernels are measured alike. docs/performance.md explains the method. */
 #ifndef CLATTN_TOOLS_BENCH_H
 #define CLATTN_TOOLS_BENCH_H
@@ -23,7 +23,7 @@ struct bench {
     cl_mem flush;
     double resolution;       /* of the device's clock, seconds */
     bool host_clock;         /* the device has none that can be read */
-    const struct peak *peak; /* NULL: not measured, and not wanted between turns either */
+    const struct peak *peak; /* NULL: not measured, nor between turns */
     void (*progress)(void *user, const char *engine, const char *what);
     void *progress_user;
 };
@@ -65,7 +65,7 @@ const struct bench_result *bench_result_of(const struct bench_case *measured, co
 
 /* --------------------------------------------------------------------- what a shape amounts to, in bench_count.c */
 
-/* Pairs of query and key that a call computes, over batch and query heads: all, less what causal and window hide. */
+/* Pairs of query and key that a call computes, over batch and query heads, without those that causal and window mask. */
 double bench_pairs(const struct trial *trial);
 /* Operations of the two products: a multiply-add is two. */
 double bench_operations(const struct trial *trial);

@@ -28,7 +28,7 @@ double bench_rate(const struct bench_entry *entry, const struct bench_result *re
 double bench_bandwidth(const struct bench_entry *entry, const struct bench_result *result); /* bytes a second */
 /* Of the multiply-adds' rate between the same turns. */
 double bench_fma_share(const struct bench_entry *entry, const struct bench_result *result);
-/* How many times faster than the unfused baseline measured beside it. */
+/* How many times faster than the unfused baseline, measured in turn with it. */
 double bench_ratio(const struct bench_entry *entry, const struct bench_result *result);
 
 /* Device and column heads, then each entry as it comes. */

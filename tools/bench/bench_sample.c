@@ -9,8 +9,8 @@
 
 enum { MOST_LAUNCHES = 4096, MOST_SAMPLES = 64, MOST_HOST_SAMPLES = 5 };
 
-/* A group of launches lasts at least so many ticks of the device's clock, and so long; a launch at least so long needs no other
- * before it to hide what the host does meanwhile. */
+/* The least length of a group of launches, in ticks of the device's clock and in seconds; and the length from which a single
+ * launch is long enough to overlap the host's work. */
 static const double least_ticks = 100.0, least_seconds = 50e-6, long_launch = 20e-3;
 
 /* -------------------------------------------------------------------------------------------------------------- samples */

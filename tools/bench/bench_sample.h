@@ -15,7 +15,7 @@ bool samples_add(struct samples *s, double seconds);
 /* Sorts them; 0 without a sample. */
 double samples_median(struct samples *s);
 
-/* One engine at work on one shape. */
+/* One engine that runs one shape. */
 struct lane {
     struct bench_result *result;
     clattn_context *context;

@@ -26,7 +26,7 @@ double bench_ratio(const struct bench_entry *entry, const struct bench_result *r
     return baseline && baseline->measured && r->median > 0 ? baseline->median / r->median : 0.0;
 }
 
-/* What a device of teraflops shows in TFLOP/s, and a CPU in GFLOP/s. */
+/* TFLOP/s for fast devices, GFLOP/s for others. */
 static double rate_unit(const struct bench_report *report) { return report->peak.fma >= 1e12 ? 1e12 : 1e9; }
 
 static const char *rate_unit_name(const struct bench_report *report)
@@ -47,10 +47,10 @@ void bench_print_header(const struct bench_report *report)
     fflush(stdout);
 }
 
-/* Behind the point, of a rate. */
+/* Digits after the point of a rate. */
 static int decimals(double x) { return x < 1.0 ? 3 : x < 10.0 ? 2 : 1; }
 
-/* Four digits that tell, or as many as the whole part has. */
+/* Four significant digits, or as many as the whole part has. */
 static const char *milliseconds(double seconds, char text[32])
 {
     const double ms = 1e3 * seconds;

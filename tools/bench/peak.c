@@ -101,7 +101,7 @@ static int best_rate(const struct meter *m, cl_kernel kernel, double work, doubl
 
 /* ------------------------------------------------------------------------------------------------------------- arithmetic */
 
-/* Takes over the kernel with the arguments that it has, instead of one that was slower. */
+/* Keeps this kernel with its arguments, instead of a slower one. */
 static void keep(const struct meter *m, cl_kernel kernel, double operations)
 {
     struct peak *const peak = m->peak;
@@ -148,7 +148,7 @@ static void set_memory_args(const struct meter *m, cl_kernel kernel, int width, 
     clSetKernelArg(kernel, 2, sizeof count, &count);
 }
 
-/* A device that would be busy too long with so much memory (a simulator) is given less. */
+/* A device that would take too long over so much memory (a simulator) gets less. */
 static int bear_bytes(struct meter *m, cl_kernel kernel, int width)
 {
     for (size_t bytes = (size_t)1 << 20; bytes < m->bytes; bytes *= 4) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a device can do at best, measured through OpenCL with a few small kernels: the measure of everything else. */
+ * The peak rates of a device, measured through OpenCL with a few small kernels; other rates are compared with them. */
 #ifndef CLATTN_TOOLS_PEAK_H
 #define CLATTN_TOOLS_PEAK_H
 
@@ -20,7 +20,7 @@ struct peak {
 /* The session's queue must have profiling on. Takes a few seconds. Returns CLI_OK or an exit code after the message. */
 int peak_measure(struct session *session, struct peak *peak);
 
-/* Operations a second of one more launch of the multiply-adds, some 20 ms: what the device gives at this moment. */
+/* Operations a second of one more launch of the multiply-adds, some 20 ms: the device's rate at this moment. */
 int peak_fma_now(struct session *session, const struct peak *peak, double *rate);
 
 void peak_free(struct peak *peak);

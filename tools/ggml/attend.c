@@ -45,7 +45,7 @@ static const char *take_mask(const struct ggml_tensor *m, clattn_problem *p)
 static float max_bias_of(const struct ggml_tensor *op) { return ggml_get_op_params_f32(op, 1); }
 
 /* FLASH_ATTN_EXT: q [dim, seq, heads, batch], k and v likewise, an optional mask [seq_kv, seq_q, heads or 1, batch or 1] and
- * optional sinks; the output is [dim, heads, seq, batch]. Returns NULL, or what stands in the way. The bound on finite entries
+ * optional sinks; the output is [dim, heads, seq, batch]. Returns NULL, or the reason why not. The bound on finite entries
  * of the mask (parameter 4) and the precision (parameter 3) permit less work and fewer digits than clattn gives. */
 const char *take_problem(const struct ggml_tensor *op, clattn_problem *p)
 {
@@ -112,10 +112,10 @@ static void drop_plan(struct kept_plan *kept)
     memset(kept, 0, sizeof *kept);
 }
 
-/* Fewer keys are another class of sizes for few queries: a program more, to be built in the middle of a chat. */
+/* With few queries, fewer keys would be another class of sizes, whose program would be built in the middle of a chat. */
 enum { LEAST_KEYS = 1024 };
 
-/* The plan for this problem, its lengths aside, from those that are kept; or a new one in place of the oldest. */
+/* A kept plan for this problem, whatever its lengths are, or a new one instead of the oldest. */
 static struct kept_plan *find_plan(struct stream *stream, const clattn_problem *problem, float max_bias, clattn_error *error)
 {
     const int64_t seq_q = power_of_two(problem->seq_q), keys = power_of_two(problem->seq_kv);
@@ -148,7 +148,7 @@ static struct kept_plan *find_plan(struct stream *stream, const clattn_problem *
     return oldest;
 }
 
-/* Scratch memory of the stream, as large as any plan wanted so far. OpenCL keeps the old one until its commands end. */
+/* Scratch memory of the stream, as large as any plan so far needs. OpenCL keeps the old one until its commands end. */
 static bool grow_workspace(struct stream *stream, size_t size)
 {
     if (size <= stream->workspace_size)

@@ -31,7 +31,7 @@ struct kept_plan {
     size_t used;
 };
 
-/* A queue, the plans that were made for it and scratch memory. Of one thread at a time. */
+/* A queue, its plans and scratch memory. For one thread at a time. */
 struct stream {
     clattn_context *clattn;
     cl_command_queue queue; /* in-order */
@@ -41,7 +41,7 @@ struct stream {
     size_t clock;
 };
 
-/* Describes a FLASH_ATTN_EXT; NULL, or what stands in the way. */
+/* Describes a FLASH_ATTN_EXT; returns NULL, or the reason why not. */
 const char *take_problem(const struct ggml_tensor *op, clattn_problem *problem);
 
 /* Enqueues one. On failure the log says why. */

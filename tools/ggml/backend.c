@@ -52,7 +52,7 @@ static bool is_nothing(const struct ggml_tensor *op)
            op->op == GGML_OP_TRANSPOSE;
 }
 
-/* Operations follow each other on an in-order queue. Where the host reads results in place, it must not come too early. */
+/* Operations follow each other on an in-order queue. Where the host reads results in place, it must wait. */
 static enum ggml_status backend_compute(ggml_backend_t backend, struct ggml_cgraph *graph)
 {
     struct stream *stream = backend->context;
@@ -225,7 +225,7 @@ static void device_memory(ggml_backend_dev_t dev, size_t *free_bytes, size_t *to
     *free_bytes = *total = (size_t)size;
 }
 
-/* With one operation it stands beside the CPU's back end and takes the place of none. */
+/* With one operation it works next to the CPU's back end and replaces none. */
 static enum ggml_backend_dev_type device_type(ggml_backend_dev_t dev)
 {
     GGML_UNUSED(dev);

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* The error that came nearest to what is allowed, or went furthest past it. */
+/* The error that is nearest to its bound, or furthest past it. */
 struct worst {
     const char *what;
     double error, share;
@@ -19,14 +19,14 @@ struct tally {
     struct worst worst;
 };
 
-/* Functions take NULL for a report that nobody asked for, and then do nothing. */
+/* With NULL, for a report that is not requested, all functions do nothing. */
 struct check_report;
 
 /* NULL: memory is out. */
 struct check_report *check_report_create(const char *device, const char *trials, uint64_t seed);
 void check_report_destroy(struct check_report *report);
 
-/* What follows is of this engine. */
+/* What follows belongs to this engine. */
 void check_report_engine(struct check_report *report, const char *engine);
 void check_report_group(struct check_report *report, const char *group, const struct tally *tally, double seconds);
 void check_report_failure(struct check_report *report, const char *shape, const char *message);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * clattn bench: how fast the engines are on a device, beside the unfused baseline and beside what the device can do at best. */
+ * clattn bench: how fast the engines are on a device, compared with the unfused baseline and with the device's peak rates. */
 #define CLATTN_EXPERIMENTAL
 #include "bench_report.h"
 #include "interrupt.h"
@@ -93,7 +93,7 @@ static int read_shape(const char *text, struct trial *trial)
     return CLI_OK;
 }
 
-/* By this name the library's choice is asked for. */
+/* The name for the library's choice. */
 static const char choice[] = "auto";
 
 /* Before a device is touched. */

@@ -104,7 +104,7 @@ int bench_write_json(FILE *out, const struct bench_report *report)
     cJSON_Delete(root);
     if (text == NULL)
         return cli_fail("bench", CLI_FAILED, "--json", "out of memory");
-    fprintf(out, "%s\n", text); /* a failure stays with the file and is told when it is committed */
+    fprintf(out, "%s\n", text); /* a failure is remembered by the file and reported at its commit */
     free(text);
     return CLI_OK;
 }

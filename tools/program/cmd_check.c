@@ -27,16 +27,16 @@ struct check {
     size_t builds;            /* of emulated contexts that are gone */
     const char *engine;
     bool full, progress;
-    int64_t random; /* problems drawn at random, instead of the matrix */
+    int64_t random; /* random problems instead of the matrix */
     uint64_t seed;
     double most_work; /* trials of more are left out; 0: there is no limit */
     size_t left_out;
     int64_t part, parts;        /* only this part of each group, from 0 on */
-    size_t done, seen, planned; /* trials of the group at hand */
+    size_t done, seen, planned; /* trials of the current group */
     struct tally group, total;
     double group_start;        /* on clock_seconds */
     struct check_report *json; /* NULL: not asked for */
-    size_t declined;           /* of the engine at hand */
+    size_t declined;           /* of the current engine */
     char why[256];             /* of the first of them */
     int code;                  /* CLI_OK, or why everything stops */
 };
@@ -112,7 +112,7 @@ static void print_failure(const struct check *check, const struct trial *trial, 
     fflush(stdout);
 }
 
-/* The line of the answer that is about the engine: after "no engine serves ...:", "NAME: why". */
+/* The engine's line of the message: after "no engine serves ...:", "NAME: why". */
 static void remember_why(struct check *check, const char *message)
 {
     const char *const lines = strchr(message, '\n'), *text = lines && lines[1] ? lines + 1 : message;
@@ -149,7 +149,7 @@ static void print_group(const struct check *check, const struct matrix_group *gr
     const struct tally *t = &check->group;
     const double seconds = clock_seconds() - check->group_start;
     clear_progress(check);
-    if (t->passed + t->failed == 0) /* one line an engine tells that, not one a group */
+    if (t->passed + t->failed == 0) /* one line an engine says so, not one a group */
         return;
     check_report_group(check->json, group->name, t, seconds);
     printf("%-10s %-13s %6zu passed %4zu failed %6.1f s", check->engine, group->name, t->passed, t->failed, seconds);
@@ -163,7 +163,7 @@ static void print_group(const struct check *check, const struct matrix_group *gr
 
 /* -------------------------------------------------------------------------------------------------------------- trials */
 
-/* Runs one trial on the engine at hand. False: everything stops, for the reason in check->code. */
+/* Runs one trial on the current engine. False: everything stops, for the reason in check->code. */
 static bool run(struct check *check, const struct trial *trial, struct trial_result *result)
 {
     clattn_context *context = context_for(check, trial->override);
@@ -333,7 +333,7 @@ static int conclude(struct check *check, double seconds, struct output *json)
            seconds);
     if (check->left_out > 0)
         printf("%zu left out by --work\n", check->left_out);
-    fflush(stdout); /* the verdict is there before contexts end, which takes some drivers long */
+    fflush(stdout); /* the verdict appears before contexts are destroyed, which takes some drivers long */
     if (!check_report_write(check->json, t, builds, seconds, check->code == CLI_INTERRUPTED, json->file))
         return cli_fail("check", CLI_FAILED, "--json", "out of memory");
     if (json->file != NULL) {
@@ -431,7 +431,7 @@ int cmd_check(int argc, char **argv)
          "N problems with options in any company, drawn by --seed, instead of the matrix"},
         {"--part", "N/M", CLI_TEXT, &part, "of each group only part N of M, 1/M to M/M, for as many processes side by side"},
         {"--shape", "\"SHAPE\"", CLI_TEXT, &shape,
-         "only this one; beside the words of a shape it may hold layout=NAME,\n"
+         "only this one; in addition to the words of a shape it may hold layout=NAME,\n"
          "call=BATCH,SEQ_Q,SEQ_KV, inputs=NAME, repeats=N, override=FACTS, seed=N"},
         {"--json", "FILE", CLI_TEXT, &check.json_path, "everything as JSON too; - is standard output"},
         {"--list", NULL, CLI_FLAG, &list, "print the shapes instead of running them; needs no device"},
@@ -454,7 +454,7 @@ int cmd_check(int argc, char **argv)
     if (!cli_parse(&command, argc, argv, &code))
         return code;
     if (quick && check.full)
-        return cli_fail("check", CLI_USAGE, "--full", "cannot be given beside --quick; choose one");
+        return cli_fail("check", CLI_USAGE, "--full", "cannot be given together with --quick; choose one");
     if (seed < 0)
         return cli_fail("check", CLI_USAGE, "--seed", "must be 0 or more");
     if (check.random < 0)

@@ -10,7 +10,7 @@
 
 struct check_report {
     cJSON *root, *engines;
-    cJSON *engine, *groups, *failures; /* at hand */
+    cJSON *engine, *groups, *failures; /* the current ones */
 };
 
 struct check_report *check_report_create(const char *device, const char *trials, uint64_t seed)
@@ -98,7 +98,7 @@ bool check_report_write(struct check_report *report, const struct tally *total, 
     cJSON_AddBoolToObject(report->root, "interrupted", interrupted);
     char *text = cJSON_Print(report->root);
     if (text != NULL)
-        fprintf(out, "%s\n", text); /* a failure stays with the file and is told when it is committed */
+        fprintf(out, "%s\n", text); /* a failure is remembered by the file and reported at its commit */
     const bool right = text != NULL;
     free(text);
     return right;

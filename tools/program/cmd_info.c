@@ -50,9 +50,9 @@ int cmd_info(int argc, char **argv)
     if (!cli_parse(&command, argc, argv, &code))
         return code;
     if (json && facts)
-        return cli_fail("info", CLI_USAGE, "--facts", "cannot be given beside --json; choose one");
+        return cli_fail("info", CLI_USAGE, "--facts", "cannot be given together with --json; choose one");
     if (facts && shape != NULL)
-        return cli_fail("info", CLI_USAGE, "--for", "cannot be given beside --facts; leave one out");
+        return cli_fail("info", CLI_USAGE, "--for", "cannot be given together with --facts; leave one out");
     clattn_problem problem;
     if (shape != NULL && (code = survey_read_shape(shape, &problem)) != CLI_OK) /* before a device is asked anything */
         return code;

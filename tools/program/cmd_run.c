@@ -46,8 +46,7 @@ static const char *output_path(const struct request *r, int which)
     return paths[which];
 }
 
-/* Before any work: a place that cannot be written is told at once. One output would take another's place where they are the
- * same file. */
+/* Before any work, so that a path that cannot be written is reported at once. Two outputs must not be the same file. */
 static int open_outputs(struct job *job)
 {
     const struct request *const r = job->request;
@@ -166,7 +165,7 @@ static int set_layout(struct job *job)
     return CLI_OK;
 }
 
-/* Sizes come from a file and may be anything: nothing is computed from them before the library has accepted them. */
+/* Sizes come from a file and may have any value: nothing is computed from them before the library has accepted them. */
 static int accept_problem(struct job *job)
 {
     clattn_error error;
@@ -263,7 +262,7 @@ static int write_array(struct job *job, int which, enum npy_type as, clattn_type
     struct npy array;
     if (!array_from_storage(&array, as, type, data, rank, shape))
         return cli_fail("run", CLI_FAILED, output_names[which], "out of memory");
-    (void)npy_write(job->outputs[which].file, &array); /* a failure stays with the file and is told when it is committed */
+    (void)npy_write(job->outputs[which].file, &array); /* a failure is remembered by the file and reported at its commit */
     npy_free(&array);
     return CLI_OK;
 }
@@ -380,7 +379,7 @@ int cmd_run(int argc, char **argv)
         {"--mask", "M.npy", CLI_TEXT, &r.options.mask,
          "bool or uint8, non-zero keeps a key: (keys), (queries, keys), (heads,\nqueries, keys) or (batch, heads, queries, "
          "keys); 1 in a place is a broadcast"},
-        {"--bias", "B.npy", CLI_TEXT, &r.options.bias, "floats of such a shape, added to the scores; -inf hides a key"},
+        {"--bias", "B.npy", CLI_TEXT, &r.options.bias, "floats of such a shape, added to the scores; -inf masks a key"},
         {"--softcap", "X", CLI_REAL, &r.options.softcap, "scores become X tanh(score / X), before bias and masks"},
         {"--alibi", "auto|S.npy", CLI_TEXT, &r.options.alibi,
          "a slope for each query head (or batch entry and head) times the distance is\nsubtracted; auto: the usual slopes"},

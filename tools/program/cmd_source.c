@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * clattn source: the kernel text that the library composes for a shape. */
+ * clattn source: the kernel source that the library composes for a shape. */
 #define CLATTN_EXPERIMENTAL
 #include "session.h"
 
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Lines of `text` as one comment, which no word of it can end. */
+/* Lines of `text` as one comment, which the text itself cannot end. */
 static void print_comment(const char *text)
 {
     while (*text != '\0') {
@@ -69,8 +69,8 @@ int cmd_source(int argc, char **argv)
     const struct cli_command command = {
         .name = "source",
         .synopsis = "--shape \"SHAPE\" [--device SEL] [--engine NAME]",
-        .about = "Prints the kernel text and build options with which a shape is computed on a device, with the choice as a\n"
-                 "comment before it. The text is complete: an OpenCL compiler takes it as it is.",
+        .about = "Prints the kernel source and build options with which a shape is computed on a device, with the choice as a\n"
+                 "comment before it. The source is complete: an OpenCL compiler takes it as it is.",
         .options = options,
         .option_count = sizeof options / sizeof options[0],
         .examples = "  clattn source --shape \"h8 q1024 d64\" > attention.cl\n"

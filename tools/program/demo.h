@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The demo: attention of a real sentence encoder on the device at hand, checked, and shown. */
+ * The demo: attention of a real sentence encoder on a device, checked and shown. */
 #ifndef CLATTN_TOOLS_DEMO_H
 #define CLATTN_TOOLS_DEMO_H
 

@@ -14,8 +14,8 @@ static const struct {
     {"info", cmd_info, "platforms, devices, limits, and what would serve a shape"},
     {"run", cmd_run, "attention on .npy files, or the demo"},
     {"check", cmd_check, "the test matrix on your own device"},
-    {"bench", cmd_bench, "how fast the engines are, beside the unfused baseline and the device's peak"},
-    {"source", cmd_source, "the kernel text and build options for a shape"},
+    {"bench", cmd_bench, "engine speed, compared with the unfused baseline and the device's peak"},
+    {"source", cmd_source, "the kernel source and build options for a shape"},
 };
 
 enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };

@@ -178,7 +178,7 @@ static bool read_dictionary(struct reader *r, struct npy *array, bool *fortran)
         if (!seen[i])
             return refuse(r->why, "the header's key '%s' is missing", keys[i]);
     skip_space(r);
-    return r->at == r->end || refuse(r->why, "the header has something behind its closing brace");
+    return r->at == r->end || refuse(r->why, "the header has something after its closing brace");
 }
 
 /* Number of elements, and that their bytes fit the address space. A dimension of 0 makes any others harmless. */
@@ -283,7 +283,7 @@ bool npy_parse(const void *bytes, size_t size, struct npy *array, char why[NPY_W
     return finish(array, fortran, why);
 }
 
-/* In pieces, so that a shape that promises more than the file holds never takes the memory for it. */
+/* In pieces, so that no memory is allocated for a shape larger than the file. */
 static bool read_data(FILE *file, struct npy *array, char why[NPY_WHY_SIZE])
 {
     const size_t wanted = array->count * npy_item_size(array->type);
@@ -353,7 +353,7 @@ char *npy_shape_text(const struct npy *array, char *text, size_t size)
     return text;
 }
 
-/* The data behind a version 1 header starts at a multiple of 64, as NumPy writes it. */
+/* The data after a version 1 header starts at a multiple of 64, as NumPy writes it. */
 static bool write_header(FILE *file, const struct npy *array)
 {
     char shape[256], text[512];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * NumPy's .npy files, versions 1 to 3, little-endian. What is read comes from anyone: every count is checked. */
+ * NumPy's .npy files, versions 1 to 3, little-endian. Files are not trusted: every count is checked. */
 #ifndef CLATTN_TOOLS_NPY_H
 #define CLATTN_TOOLS_NPY_H
 

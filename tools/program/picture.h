@@ -11,7 +11,7 @@ struct picture {
     int heads, tokens;
     const float *weights;      /* [heads][tokens][tokens]: query, key */
     const char *const *labels; /* one a token */
-    const char *title, *note;  /* of the SVG: what is seen, and where it was computed */
+    const char *title, *note;  /* of the SVG: what it shows, and where it was computed */
 };
 
 static inline float picture_weight(const struct picture *p, int head, int query, int key)

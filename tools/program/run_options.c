@@ -103,7 +103,7 @@ static int wrong_shape(const char *option, const struct npy *array, const char *
 }
 
 /* Dimensions align right: (keys), (queries, keys), (heads, queries, keys), (batch, heads, queries, keys), 1 for a broadcast.
- * Fewer keys than there are hide the rest. */
+ * With fewer columns than keys the rest is masked. */
 static int shape_mask(const char *option, const clattn_problem *p, const struct npy *array, struct trial_tensor *t,
                       int64_t *columns)
 {
@@ -185,7 +185,7 @@ static int read_bias(const struct run_options *o, clattn_problem *p, struct tria
 
 static int automatic_slopes(clattn_problem *p, struct trial_tensor *t)
 {
-    const bool is_empty = p->batch == 0 || p->seq_q == 0; /* no row asks for its slope, however many heads a shape names */
+    const bool is_empty = p->batch == 0 || p->seq_q == 0; /* no row needs its slope, whatever number of heads a shape names */
     t->type = CLATTN_FP32;
     t->count = is_empty ? 0 : p->heads_q;
     t->data = malloc(((size_t)t->count + 1) * sizeof(float));

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* From the program's folder: no place of the build or the installation stands in the program, so both may be moved. */
+/* Relative to the program's folder: the program holds no path of the build or the installation, so both may be moved. */
 #ifndef CLATTN_DATA
 #define CLATTN_DATA "../share/clattn/minilm"
 #endif
@@ -136,7 +136,7 @@ int sample_load(struct sample *s, const char *folder)
         snprintf(s->folder, sizeof s->folder, "%s", folder);
     else if (!find_folder(s->folder, sizeof s->folder))
         return cli_fail("run", CLI_FAILED, "--demo",
-                        "the sample data is neither beside the program nor in " CLATTN_DATA
+                        "the sample data is neither next to the program nor in " CLATTN_DATA
                         " from there: --data names its folder");
     for (int i = 0; i < 4 && code == CLI_OK; i++)
         code = load_array(s, names[i], arrays[i]);

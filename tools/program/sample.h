@@ -16,7 +16,7 @@ struct sample {
     const char *tokens[SAMPLE_MAX_SENTENCES][SAMPLE_MAX_TOKENS];
 };
 
-/* folder NULL: the one beside the program, where the build puts it, then the one where it is installed to. Returns CLI_OK or
+/* folder NULL: the one next to the program, where the build puts it, then the installed one. Returns CLI_OK or
  * the exit code after the message. */
 int sample_load(struct sample *sample, const char *folder);
 void sample_free(struct sample *sample);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What `clattn info` knows of this machine, gathered once and printed as text or JSON. */
+ * What `clattn info` reports about this machine, collected once and printed as text or JSON. */
 #ifndef CLATTN_TOOLS_SURVEY_H
 #define CLATTN_TOOLS_SURVEY_H
 
@@ -47,7 +47,7 @@ int survey_take(struct survey *survey, const char *selector);
 /* The problem of a SHAPE text. Needs no device. Returns CLI_OK or an exit code after the message. */
 int survey_read_shape(const char *shape, clattn_problem *problem);
 
-/* Asks every device what would serve the shape; builds kernels. A device that cannot serve it is an answer, not an error. */
+/* Asks every device which engine would serve the shape; builds kernels. A device that cannot serve it is no error. */
 int survey_ask(struct survey *survey, const char *shape);
 
 void survey_free(struct survey *survey);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * `clattn info` for people: short enough to paste into a report, and nothing that a report needs left out. */
+ * `clattn info` for people: short enough to paste into a report, and complete. */
 #define CLATTN_EXPERIMENTAL
 #include "survey.h"
 
@@ -40,7 +40,7 @@ static void print_row(const char *label, const char *text)
 
 static const char *or_absent(const char *text) { return text[0] != '\0' ? text : "n/a"; }
 
-/* "16 KiB"; what no unit divides is printed with one digit behind the point. */
+/* "16 KiB"; a number that no unit divides is printed with one digit after the point. */
 static char *bytes_text(uint64_t bytes, char *text, size_t size)
 {
     static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
@@ -101,9 +101,10 @@ static void print_units(const char *facts, struct scratch *s)
 
 static void print_memory(const char *facts, struct scratch *s)
 {
-    snprintf(s->row, sizeof s->row, "%s, %s in kernel text; %s", bytes_text(fact_number(facts, "local_mem"), s->a, sizeof s->a),
+    snprintf(s->row, sizeof s->row, "%s, %s in kernel source; %s",
+             bytes_text(fact_number(facts, "local_mem"), s->a, sizeof s->a),
              bytes_text(fact_number(facts, "local_mem_static"), s->b, sizeof s->b),
-             fact_number(facts, "local_mem_is_global") ? "plain memory behind a cache" : "its own memory");
+             fact_number(facts, "local_mem_is_global") ? "cached plain memory" : "its own memory");
     print_row("local memory", s->row);
     snprintf(s->row, sizeof s->row, "%s, one buffer up to %s, cache %s",
              bytes_text(fact_number(facts, "global_mem"), s->a, sizeof s->a),
@@ -188,7 +189,7 @@ static void print_device(const struct survey *survey, const struct survey_device
         print_answer(survey, &device->answer);
 }
 
-/* What steers choices from outside belongs into a report. */
+/* A report shows the environment variables that influence choices. */
 static void print_environment(void)
 {
     const char *value = NULL, *name;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Is this output right? The oracle's word on arrays that a user brought, under the tolerance of docs/semantics.md. */
+ * Compares a user's arrays with the oracle, within the tolerance of docs/semantics.md. */
 #ifndef CLATTN_TOOLS_VERDICT_H
 #define CLATTN_TOOLS_VERDICT_H
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# All that checks answers, on one device, by several processes side by side: the test matrix, random problems, the cases from
-# the field, ONNX's conformance cases. Prints passed and failed of each engine.
+# All tests of answers on one device, by several parallel processes: the test matrix, random problems, the cases from bug
+# reports, ONNX's conformance cases. Prints passed and failed of each engine.
 #     tools/scripts/check_device.sh [--build FOLDER] [--device SEL] [--jobs N] [--quick] [ENGINE]...
 # FOLDER (build/release, counted from the project's top) holds the program and the tests; SEL is one that `clattn info` lists
 # (0:1), gpu, cpu, or a part of a name; all engines by default. --quick: a sample of the matrix and a tenth of the random
-# problems. What the processes say stays in FOLDER/check-device. Exit code 1: something failed, or nothing was checked.
+# problems. The output of the processes stays in FOLDER/check-device. Exit code 1: something failed, or nothing was checked.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""clattn beside PyTorch on random problems: scaled_dot_product_attention where it knows the options, else flex_attention.
+"""clattn compared with PyTorch on random problems: scaled_dot_product_attention where it has the options, else flex_attention.
 
 Each problem goes through `clattn run` and, from the same rounded inputs, through PyTorch in double precision and in the type of
 the problem. A difference is an output or log-sum-exp of clattn that is further from PyTorch in double precision than the type

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Every fuzzer of tests/fuzz for its share of SECONDS (60), from the inputs of its corpus: tools/scripts/fuzz.sh [SECONDS [NAME]...]
-# What libFuzzer finds is kept in build/fuzz/found; a line for it in tests/fuzz/NAME.corpus keeps it found.
+# What libFuzzer finds is kept in build/fuzz/found; add it as a line to tests/fuzz/NAME.corpus so that every run tests it.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Which room may include from which: data and knowledge flow one way.
+"""Checks which room may include from which, so that dependencies go one way.
 
     tools/scripts/includes.py        prints each include that goes the wrong way; exit code 1 if there is one
 
-A room is a folder. MAY says what each room may include besides itself. A room that is not listed may be included by tests only.
+A room is a folder. MAY says what each room may include in addition to itself.
+A room that is not listed may be included by tests only.
 """
 import pathlib
 import re

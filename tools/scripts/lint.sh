@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What can be said of the sources without running them, in two parts:
+# Checks the sources without running them, in two parts:
 #     tools/scripts/lint.sh quick            format, line lengths, the direction of includes: seconds
 #     tools/scripts/lint.sh analyse BUILD    clang-tidy (.clang-tidy) and gcc's -fanalyzer: a minute; BUILD is a configured build folder
 # Exit code 1: something was found.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The built-in functions that kernel texts use, for clang's NVPTX back end, which brings no OpenCL library. Only for looking at
+ * The built-in functions that kernels use, for clang's NVPTX back end, which has no OpenCL library. Only for the inspection of
  * registers and spills offline (tools/scripts/nvidia_offline.sh): what runs is built by the driver.
  */
 #define BUILTIN static inline __attribute__((overloadable, always_inline))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compiles kernel texts of the NVIDIA engines offline through nvcc, whose front end is the driver's: clang's
+"""Compiles kernel sources of the NVIDIA engines offline through nvcc, whose front end is the driver's: clang's
 (nvidia_offline.sh) makes other choices about copies, spills and uniform registers, and products that run well in one may be
 serialised in the other.
 
@@ -80,7 +80,7 @@ def run(command):
 
 
 def end_of(text, start):
-    """Behind the parenthesis that closes the one at `start`; strings are passed over."""
+    """The position after the parenthesis that closes the one at `start`; strings are skipped."""
     depth, quoted, i = 0, False, start
     while True:
         c = text[i]
@@ -188,7 +188,7 @@ def spills_in_loops(cubin):
 
 
 def compile_text(path, folder):
-    """What there is to say, and whether all is well."""
+    """A report line, and whether there is no fault."""
     name = os.path.basename(path)[:-3]
     chip = re.search(r"sm_\d+a?", name)[0]
     base = os.path.join(folder, name)
@@ -217,7 +217,7 @@ def compile_text(path, folder):
 
 
 def find_programs(build):
-    """Whether nvcc, ptxas and nvdisasm are there, from the Python index if need be."""
+    """Whether nvcc, ptxas and nvdisasm are there, installed from the Python index if necessary."""
     if all(shutil.which(program) for program in PROGRAMS):
         return True
     venv = os.path.join(os.path.abspath(build), "cuda-13.0.88")

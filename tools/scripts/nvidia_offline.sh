@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Compiles the kernel texts of the NVIDIA engines without a GPU: clang to PTX, the changes of the second stage, then ptxas. Prints
-# registers, spills and local memory of each; fails where ptxas refuses a text or gives up what the text relies on (products that
-# run side by side, registers that move between warp-groups). A ptxas that is not installed is taken from the Python index, into a
-# folder of BUILD. Where clang is missing too, or no ptxas is to be had, nothing is compiled, with a line that says so.
+# Compiles the kernel sources of the NVIDIA engines without a GPU: clang to PTX, the changes of the second stage, then ptxas.
+# Prints registers, spills and local memory of each; fails where ptxas refuses a source or drops what it relies on (overlapped
+# products, registers that move between warp-groups). A ptxas that is not installed is taken from the Python index, into a folder
+# of BUILD. Without clang, or where no ptxas can be installed, nothing is compiled, and a line says so.
 #     tools/scripts/nvidia_offline.sh BUILD [CHIP]...     BUILD holds the tests, as in build/release; chips such as sm_90a, otherwise all
 set -euo pipefail
 build=${1:?usage: tools/scripts/nvidia_offline.sh BUILD [CHIP]...}
@@ -49,8 +49,8 @@ to_ptx()
         -O3 -Werror -Wno-pass-failed -S -o "$2" "$1"
 }
 
-# What the driver's front end writes and clang does not: the group's size. Static local memory counts as dynamic, since ptxas
-# applies the limit of CUDA's static kind otherwise.
+# Adds the group's size, which the driver's front end writes and clang does not. Static local memory becomes dynamic, since ptxas
+# would apply CUDA's limit for static memory.
 second_stage()
 {
     local group chip=$3
@@ -62,7 +62,7 @@ second_stage()
     mv "$1.sized" "$1"
 }
 
-# compile TEXT: a line a kernel; fails where ptxas refuses it, or gives up what it relies on.
+# compile SOURCE: a line a kernel; fails where ptxas refuses it, or drops what it relies on.
 compile()
 {
     local text=$1 name chip code=0

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck disable=SC2317 # functions that xargs calls
-# Builds the kernels for GPUs that are not there, with AMD's and Intel's offline compilers, and counts registers and spills:
+# Builds the kernels for GPUs that are not present, with AMD's and Intel's offline compilers, and counts registers and spills:
 #     tools/scripts/offline.sh [--all] [--build FOLDER] [--dir FOLDER] [TARGET...]
 # TARGET: gfx90a gfx1030 (AMD) dg2 tgllp skl (Intel); all by default. What the library would try first on such a device for
-# each of a list of shapes; --all: also the tiles that it would try next. The texts come from the facts of real devices in
+# each of a list of shapes; --all: also the tiles that it would try next. The kernel sources follow from facts of real devices in
 # tests/devices. FOLDER/TARGET.tsv has a line a kernel, FOLDER/table.md sums them up. Exit code 1: something does not build, or
 # spills in an innermost loop. Needs clang-15 and rocm-device-libs (tools/setup.sh --ci installs them), and ocloc: where it is not
 # installed, Debian's package is unpacked under FOLDER, since installing it would bring a driver for GPUs along.

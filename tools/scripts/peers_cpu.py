@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""clattn beside PyTorch, ONNX Runtime and OpenVINO on this machine's CPU: milliseconds a call and the ratio to the best of them.
+"""clattn compared with PyTorch, ONNX Runtime and OpenVINO on this machine's CPU: milliseconds a call and the ratio to the best.
 
 All sides run in turns within one run, with the same number of threads and the same shapes, and are timed on the host's clock from
 call to result. A peer that is not installed, or that lacks the type or the shape, is left out.
@@ -191,7 +191,7 @@ def reference(shape, inputs, b, h, i):
 
 
 def check(name, shape, inputs, out):
-    """A peer that computes something else is no peer."""
+    """Fails for a peer that computes something else."""
     tolerance = {"fp32": 1e-4, "fp16": 1e-2, "bf16": 5e-2}[shape.dtype]
     for b, h, i in ((0, 0, 0), (shape.b - 1, shape.hq - 1, shape.q - 1), (0, shape.hq // 2, shape.q // 2)):
         error = np.abs(out[b, h, i] - reference(shape, inputs, b, h, i)).max()

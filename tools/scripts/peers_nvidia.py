@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""clattn beside PyTorch's back ends and FlashAttention-3 on an NVIDIA GPU: TFLOP/s and the ratio to the best of them.
+"""clattn compared with PyTorch's back ends and FlashAttention-3 on an NVIDIA GPU: TFLOP/s and the ratio to the best of them.
 
 All sides take turns, round by round, on one chip in one run, with the same warm-up, the same time of launches and the same fill
 of the cache before each, and are timed on the device's clock from the end of the fill to the end of the call: chips throttle

@@ -15,7 +15,7 @@ program=$root/build/release/clattn
 size=--quick
 names=()
 intel_version=2026.2.0
-# Interpreted at a few million instructions a second: what it bears in a few minutes.
+# An interpreter of a few million instructions a second: as much as it runs in a few minutes.
 oclgrind_work=3000
 jobs=$(nproc)
 failures=0
@@ -52,7 +52,7 @@ if [ ! -x "$program" ]; then
 fi
 
 mkdir -p "$folder"
-# Nothing of the caller's own set-up may decide what runs, and every program is built here.
+# The caller's own settings must not decide what runs, and every program is built here.
 unset OCL_ICD_VENDORS OCL_ICD_FILENAMES OPENCL_LAYERS LD_LIBRARY_PATH CLATTN_DEVICE CLATTN_DEVICE_OVERRIDE CLATTN_ENGINE \
     CLATTN_AVOID CLATTN_SOURCE_DIR CLATTN_BUILD_OPTIONS
 export CLATTN_CACHE=off POCL_CACHE_DIR=$folder/pocl-cache
@@ -81,7 +81,7 @@ add_row()
     say "$1: $4 passed, $5 failed, $6 not served; $7 s ($platform; $loader)"
 }
 
-# check NAME PLATFORM ARGUMENT...: one run of `clattn check` in the environment at hand, through $wrap, on a platform of that
+# check NAME PLATFORM ARGUMENT...: one run of `clattn check` in the current environment, through $wrap, on a platform of that
 # name. Any failure counts, and so does a run that ends without its closing line.
 check()
 {
@@ -112,7 +112,7 @@ run_pocl()
     check pocl "Portable Computing Language" "$size"
 }
 
-# Its own loader lies beside the runtime: without it, that of the system serves.
+# Its own loader is next to the runtime; without it the system's loader is used.
 setup_intel()
 {
     local venv=$folder/intel-$intel_version
@@ -207,7 +207,7 @@ one_on_oclgrind()
     fi
 }
 
-# A report must come where one is due, or silence proves nothing: a barrier and an initialisation are taken away.
+# The tool must report a planted fault, or its silence proves nothing: a barrier and an initialisation are removed.
 plant_on_oclgrind()
 {
     local what=$1 file=$2 edit=$3 engine=$4 shape=$5 copy=$folder/oclgrind/planted-$1

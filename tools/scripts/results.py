@@ -8,7 +8,7 @@ A page holds a table between two marks, and this script fills in what stands bet
     <!-- end -->
 
 NAME is a summary below (see SUMMARIES) or a file of docs/results without its ending. The files are what `clattn bench --json`,
-peers_nvidia.py --json and peers_cpu.py --json write, named DATE-DEVICE, with the command and the date beside the figures.
+peers_nvidia.py --json and peers_cpu.py --json write, named DATE-DEVICE, with the command and the date next to the figures.
 
     tools/scripts/results.py            renders all pages and pictures
     tools/scripts/results.py --check    changes nothing; exit code 1 where a page or picture differs from the data
@@ -47,7 +47,7 @@ def table(head, rows):
 
 
 def rate(x, mark=""):
-    """Three digits that tell."""
+    """Three significant digits."""
     return "-" if x is None else f"{x:.{0 if x >= 99.95 else 1 if x >= 9.995 else 2}f}{mark}"
 
 

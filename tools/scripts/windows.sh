@@ -73,7 +73,7 @@ fi
 # Of the system's headers only OpenCL's, which are the same everywhere.
 cp -R /usr/include/CL "$deps/include/"
 
-# What cannot be had is left out; what is there must build.
+# Sources that cannot be downloaded are left out; those that are there must build.
 extras=ON
 if fetch_sources; then
     build_dependencies
@@ -92,7 +92,7 @@ cmake -S . -B "$root/dll" -G Ninja -DCMAKE_TOOLCHAIN_FILE="$PWD/cmake/mingw-w64.
     -DCLATTN_DYNAMIC_OPENCL=ON -DBUILD_SHARED_LIBS=ON -DCLATTN_WERROR=ON -DCLATTN_BUILD_TOOLS=OFF -DCLATTN_BUILD_TESTS=OFF \
     -DOpenCL_INCLUDE_DIR="$deps/include" >/dev/null
 cmake --build "$root/dll"
-# Another compiler reads the library for Windows too: a step nearer to those that are neither gcc nor here.
+# A second compiler also compiles the library for Windows, as a step towards compilers other than gcc.
 if command -v clang >/dev/null; then
     for file in src/*.c src/os/windows.c src/os/opencl.c src/os/processor.c src/engines/*.c src/engines/*/*.c; do
         clang --target=x86_64-w64-windows-gnu -std=c11 -pedantic -Wall -Wextra -Wshadow -Wvla -Werror -fsyntax-only \

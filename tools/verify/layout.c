@@ -9,8 +9,8 @@ enum { BATCH, HEAD, SEQ, DIM, AXES };
 struct layout {
     const char *name;
     const char *order[4]; /* of q, k, v, o: axes (b, h, s, d) from the outermost to the innermost */
-    int pad;              /* elements left unused behind each run of the innermost axis */
-    int interleave;       /* this many tensors take turns row by row in one buffer, as packed QKV does; 0: one */
+    int pad;              /* unused elements after each run of the innermost axis */
+    int interleave;       /* this many tensors alternate row by row in one buffer, as packed QKV does; 0: one */
     unsigned spread;      /* tensors whose innermost stride is 2 */
     unsigned flip_seq, flip_dim, flip_head; /* tensors with that axis mirrored: a negative stride */
     unsigned share_head, share_batch;       /* tensors whose heads or batch entries are one and the same: stride 0 */

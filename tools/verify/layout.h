@@ -8,7 +8,7 @@
 /* Sets the strides of q, k, v and o for the sizes in the problem. False: there is no layout of that name. */
 bool layout_apply(const char *name, clattn_problem *problem);
 
-/* The names, from 0 on; NULL behind the last. */
+/* The names, from 0 on; NULL after the last. */
 const char *layout_name(size_t index);
 
 #endif

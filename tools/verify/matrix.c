@@ -192,7 +192,7 @@ const struct matrix_group matrix_groups[] = {
      .rotate = BIT(HEADS),
      QUICK(1, 16, 1)},
     {"masks",
-     "byte masks of every broadcast, rows and keys that see or are seen by nothing",
+     "byte masks of every broadcast, rows without keys, and keys that no row sees",
      {LIST("fp32", "fp16"), LIST("d64"), NULL, LIST("b2 hq4 hkv2", "b2 hq8 hkv2", "hq1", "b3 hq5"),
       LIST("q1", "q33", "q129", "q300", "q450"), LIST("k1", "k77", "k130", "k513"), CORNERS, NULL, EXPLICIT_MASKS},
      .rotate = BIT(HEADS) | BIT(MASK),
@@ -216,7 +216,7 @@ const struct matrix_group matrix_groups[] = {
      .rotate = BIT(HEADS),
      QUICK(1, 16, 1)},
     {"packed",
-     "sequences behind each other, empty ones too",
+     "sequences after each other, empty ones too",
      {LIST("fp32", "fp16"), LIST("d64"), NULL, LIST("b7 hq2", "b5 hq4 hkv2", "b12 hq1"), LIST("q1", "q33", "q129"),
       LIST("k1", "k77", "k300"), CORNERS, NULL, NULL, NULL, PACKED},
      .rotate = BIT(HEADS),
@@ -308,7 +308,7 @@ size_t matrix_count(const struct matrix_group *group, bool full)
     return at_most(group->quick_cells, cells_of(group)) * group->quick_trials;
 }
 
-/* The text of trial number `trial` in cell number `cell`; draws come from `hash`. */
+/* The text of trial number `trial` in cell number `cell`; random choices come from `hash`. */
 static void compose(const struct matrix_group *group, size_t cell, size_t trial, uint64_t hash, char *text, size_t size)
 {
     size_t used = 0;
@@ -327,12 +327,12 @@ static void compose(const struct matrix_group *group, size_t cell, size_t trial,
     snprintf(text + used, size - used, "%sseed=%" PRIu64, random_next(&state) % 4 ? "lse " : "", random_next(&state) % 100000);
 }
 
-/* The quick sample passes over what takes a CPU more than about a tenth of a second. */
+/* The quick sample skips trials that take a CPU more than about a tenth of a second. */
 static bool is_quick(const char *text)
 {
     struct trial t;
     if (trial_parse(text, &t, NULL) != CLATTN_SUCCESS)
-        return true; /* whoever runs it will say what is wrong */
+        return true; /* running it will report what is wrong */
     return trial_work(&t) < 3e7;
 }
 

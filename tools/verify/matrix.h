@@ -41,7 +41,7 @@ const struct matrix_group *matrix_find(const char *name);
 /* How many trials matrix_walk visits. */
 size_t matrix_count(const struct matrix_group *group, bool full);
 
-/* Calls visit with the text of each trial: all of them, or a seeded sample; trials of one program stand side by side.
+/* Calls visit with the text of each trial: all of them, or a seeded sample; trials of one program follow each other.
  * visit returns false to stop. */
 typedef bool (*matrix_visitor)(void *user, const struct matrix_group *group, const char *text);
 void matrix_walk(const struct matrix_group *group, bool full, uint64_t seed, matrix_visitor visit, void *user);

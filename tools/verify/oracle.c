@@ -43,7 +43,7 @@ static int64_t start_of_sequence(const void *starts, clattn_integer type, int64_
     return within(integer_at(starts, type, i), 0, total);
 }
 
-/* An offset past these limits hides all keys or none, as the limit itself does; sums with it cannot overflow. */
+/* An offset past these limits masks all keys or none, as the limit itself does; sums with it cannot overflow. */
 #define FAR ((int64_t)1 << 60)
 
 void oracle_sequence_find(const struct oracle_call *call, int64_t batch, struct oracle_sequence *s)
@@ -101,7 +101,7 @@ static bool bias_keeps(const struct oracle_call *call, int64_t batch, int64_t he
     return !(isinf(bias) && bias < 0.0f);
 }
 
-/* Every rule that hides a key belongs here. */
+/* Every rule that masks a key belongs here. */
 bool oracle_sees(const struct oracle_call *call, const struct oracle_sequence *s, int64_t batch, int64_t head, int64_t i,
                  int64_t j)
 {
@@ -174,8 +174,8 @@ static float held_plain(float score, bool base_two)
     return base_two ? (score > FLT_MAX ? FLT_MAX : score < -FLT_MAX ? -FLT_MAX : score) : (float)held((double)score);
 }
 
-/* The same in fp32. In base two, as the fused engines have it, every factor takes log2 e along, and products are summed from
- * the last to the first: of two plain loops one may be lucky. */
+/* The same in fp32. In base two, as in the fused engines, every factor includes log2 e, and products are summed from the last
+ * to the first, since one plain loop alone may have an unusually small error. */
 static float plain_score(const struct oracle *oracle, int64_t j, clattn_scores_kind stage, bool base_two)
 {
     const clattn_problem *p = oracle->call.problem;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the answer should be: attention by plain loops on the host, in double precision, written from docs/semantics.md and
- * sharing no line with the library. Beside it the same loops in the kernels' own arithmetic (fp32 sums), whose error against
- * the double ones says how much error is in the nature of the numbers. */
+ * The expected result: attention by plain loops on the host, in double precision, written from docs/semantics.md and sharing no
+ * line with the library. Also the same loops in the kernels' own arithmetic (fp32 sums): their error against the double loops
+ * is the error that is unavoidable for these numbers. */
 #ifndef CLATTN_TOOLS_ORACLE_H
 #define CLATTN_TOOLS_ORACLE_H
 
 #include "clattn/clattn.h"
 
 #if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__)
-#error "the judge cannot tell NaN with -ffast-math or -ffinite-math-only"
+#error "the oracle cannot detect NaN with -ffast-math or -ffinite-math-only"
 #endif
 
 struct oracle_call {
@@ -63,8 +63,8 @@ void oracle_end(struct oracle *oracle);
 void oracle_row(struct oracle *oracle, int64_t batch, int64_t head, int64_t row, double *o, double *lse, double *weights);
 
 /* The same row in fp32, stored in the output's type at the end, by two plain loops: one in natural exponentials, one in base
- * two that sums products from the last to the first. Of one loop a row may be lucky. round_weights: the weights are rounded to
- * V's storage type before the second product, as engines that multiply in that type do. */
+ * two that sums products from the last to the first. One loop alone may have an unusually small error. round_weights: the
+ * weights are rounded to V's storage type before the second product, as engines that multiply in that type do. */
 enum { ORACLE_PLAIN_FORMS = 2 };
 struct oracle_plain {
     float *o[ORACLE_PLAIN_FORMS], *weights[ORACLE_PLAIN_FORMS]; /* the caller's; weights may be NULL */

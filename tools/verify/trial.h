@@ -38,7 +38,7 @@ struct trial {
     bool has_sink;   /* every other head's sink is `sink` */
     float sink;
     float value;         /* not 0: V is this large */
-    int shift;           /* elements that each tensor starts behind a 64-byte border; -1: some number, from the seed */
+    int shift;           /* elements that each tensor starts after a 64-byte border; -1: some number, from the seed */
     int repeats;         /* runs, at least 1: each must give the same bits */
     bool round_weights;  /* the engine multiplies weights and V in V's storage type: tolerances follow */
     int64_t mask_blocks; /* above 0: the mask lets queries see keys of their own block of so many, documents in a row */
@@ -47,12 +47,12 @@ struct trial {
     int64_t effort;      /* multiply-adds that the oracle may spend before it takes a sample of rows; 0: a default */
     bool tight;          /* buffers end where their elements do, without a guard: for tests whose buffers end with a page */
     char layout[24];     /* a name of layout.h, for the text form; "" for strides set by hand */
-    char override[96];   /* device facts to change (clattn_context_options.overrides), for whoever makes the context */
+    char override[96];   /* device facts to change (clattn_context_options.overrides) when the context is created */
 };
 
 /* A trial of this problem at its own sizes, rising inputs, seed 1. */
 void trial_init(struct trial *trial, const clattn_problem *problem);
-/* Multiply-adds of all its runs, hidden keys included. */
+/* Multiply-adds of all its runs, masked keys included. */
 double trial_work(const struct trial *trial);
 
 /* A SHAPE with words of its own:

@@ -67,7 +67,7 @@ static int64_t shift_of(const struct trial *trial, uint64_t salt)
     return trial->seed % 2 ? 0 : (int64_t)(hash % 32);
 }
 
-/* Reading what no one wrote shows: as NaN, as a mask that keeps, as a length past everything. */
+/* A read outside of a tensor shows in the result: as NaN, as a mask that keeps the key, as a length past the end. */
 static void fill_guards(const struct trial_tensor *t, bool output)
 {
     if (t->integer)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What Q, K and V of a trial hold: numbers whose scores climb along the keys, and NaN where no one may look. */
+ * What Q, K and V of a trial hold: numbers whose scores climb along the keys, and NaN where no kernel may read. */
 #include "random.h"
 #include "trial.h"
 
@@ -149,8 +149,8 @@ static bool is_seen(const struct oracle_call *call, int64_t b, int64_t g, int64_
     return false;
 }
 
-/* The number of a key, or -1 when none of those whose memory it is sees it: then it holds NaN and infinities, which must leave
- * no trace. */
+/* The number of a key, or -1 when no query that reads its memory sees it: then it holds NaN and infinities, which must leave no
+ * trace. */
 static int64_t key_of_row(const struct oracle_call *call, const struct trial_tensor *t, int64_t b, int64_t g, int64_t row)
 {
     const clattn_problem *p = call->problem;

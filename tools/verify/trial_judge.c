@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The verdict on a trial's outputs: what had to be written was written, nothing else was, and the numbers are as near to the
- * double ones as docs/semantics.md asks. */
+ * The verdict on a trial's outputs: everything due was written, nothing else was, and the numbers are as near to the double
+ * ones as docs/semantics.md requires. */
 #include "half.h"
 #include "oracle.h"
 #include "random.h"

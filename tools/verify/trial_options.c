@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the buffers of a trial's options hold: masks with rows and columns that hide everything, every kind of large negative
- * number, lengths from nothing to past the end. */
+ * What the buffers of a trial's options hold: masks with fully masked rows and columns, every kind of large negative number,
+ * lengths from 0 to past the end. */
 #include "random.h"
 #include "trial.h"
 
@@ -17,10 +17,10 @@ static uint64_t hash_of(const struct trial *trial, uint64_t salt, int64_t a, int
 /* --------------------------------------------------------------------------------------------------------------- masks */
 
 enum pattern {
-    SCATTERED, /* here and there, with rows that see nothing and keys that no one sees */
-    PATCHES,   /* blocks that are open, hidden, or scattered, no multiples of any tile */
+    SCATTERED, /* here and there, with rows without keys and keys that no row sees */
+    PATCHES,   /* blocks that are visible, masked, or scattered, no multiples of any tile */
     DIAGONAL,  /* blocks along the diagonal: documents in a row */
-    OPEN,      /* everything is seen */
+    OPEN,      /* everything is visible */
     LONELY,    /* one key: the first or the last */
     PATTERNS
 };
@@ -61,8 +61,8 @@ static void fill_mask(const struct trial_tensor *t, const struct trial *trial)
                 }
 }
 
-/* Numbers; those meant to hide; rows where every key has the same large negative one and so none is hidden; zeros in patches.
- */
+/* Numbers; numbers that mask a key; rows where every key has the same large negative one, so that none is masked; zeros in
+ * patches. */
 static float bias_value(const struct trial *trial, int64_t b, int64_t h, int64_t i, int64_t j)
 {
     static const float hiding[] = {-INFINITY, -INFINITY, -FLT_MAX, -1e9f, -65504.0f};
@@ -109,7 +109,7 @@ static int64_t extreme(const struct trial_tensor *t, bool high)
     return high ? INT64_MAX : INT64_MIN;
 }
 
-/* Nothing, everything, something, and numbers that no length may have. */
+/* 0, the full length, one between, and invalid lengths. */
 static void fill_lengths(const struct trial_tensor *t, const struct trial *trial, uint64_t salt, int64_t capacity)
 {
     for (int64_t b = 0; b < t->size[3]; b++) {
@@ -133,8 +133,8 @@ static void fill_offsets(const struct trial_tensor *t, const struct trial *trial
     }
 }
 
-/* Lengths from 0 to the longest one behind each other, the first at the start or a little behind it. The rows past the last are
- * no one's. Now and then numbers that no start may have: below 0 first, or past the end or falling at the end. */
+/* Sequences of 0 to the longest length, one after the other, the first at or near the start. Rows past the last belong to none.
+ * Now and then invalid starts: the first below 0, or the last past the end or decreasing. */
 static void fill_starts(const struct trial_tensor *t, const struct trial *trial, uint64_t salt, int64_t longest, int64_t total)
 {
     const int64_t batch = t->size[3] - 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The text form of a trial: a SHAPE for the library, and words that only trials know. */
+ * The text form of a trial: a SHAPE for the library, and words that only trials have. */
 #include "layout.h"
 #include "number.h"
 #include "trial.h"

@@ -96,7 +96,7 @@ __kernel __attribute__((reqd_work_group_size(WORK_GROUP, 1, 1))) void probe(KERN
     __global volatile int *o_count = count + BLOCK_M * KEYS_OF_ALL;
     __global volatile int *owned = o_count + BLOCK_M * HEAD_DIM_V;
     __global float *folded = workspace + BLOCK_M * (KEYS_OF_ALL + HEAD_DIM_V + 1);
-    /* A team that is the whole group has no other beside it, and PoCL 3.1 (LLVM 15, for haswell) miscompiles a return before
+    /* A team that is the whole group has no other next to it, and PoCL 3.1 (LLVM 15, for haswell) miscompiles a return before
      * barriers, though it is never taken: the output was wrong, or work-item 0 ran the end of the kernel twice. */
 #if TEAM != WORK_GROUP
     if (get_local_id(0) / TEAM > 0) {

@@ -175,7 +175,7 @@ static void small_buffers_are_named(void **state)
     }
 }
 
-/* An offset so large that its sum with a stride would wrap, in the type whose elements are smallest. */
+/* The offset is so large that its sum with a stride would wrap, in the type with the smallest elements. */
 static void huge_offsets_do_not_wrap(void **state)
 {
     (void)state;
@@ -377,7 +377,7 @@ static void the_callers_workspace_is_used(void **state)
     clattn_plan_destroy(unfused);
 }
 
-/* A program built against an older header passes shorter structs; what is behind their end is not read. */
+/* A program built against an older header passes shorter structs; nothing past their end is read. */
 static void shorter_structs_are_accepted(void **state)
 {
     (void)state;

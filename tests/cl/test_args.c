@@ -75,7 +75,7 @@ static void add_declaration(struct fields *fields, char *text)
     }
 }
 
-/* The fields between the braces before or behind the name of the struct. */
+/* The fields between the braces, which stand before or after the name of the struct. */
 static void read_fields(const char *file, const char *opening, const char *closing, struct fields *fields)
 {
     char *path = path_join(CLATTN_SOURCE_DIR, file), *text = file_read(path);
@@ -122,7 +122,7 @@ static void host_and_kernel_list_the_same_fields(void **state)
     assert_int_equal(host.count, device.count);
 }
 
-/* Wide fields first and a whole number of words: no compiler pads differently. */
+/* Wide fields come first and the size is a whole number of words, so that every compiler lays the struct out alike. */
 static void the_struct_has_no_padding(void **state)
 {
     (void)state;
@@ -182,7 +182,7 @@ static void every_field_arrives_in_the_kernel(void **state)
     static const char *const files[] = {"cl/args.cl"};
     clattn_error_init(&error);
     assert_ok(cla_source_compose(&source, "", files, 1, NULL, &error), &error);
-    /* The types alone: what stands behind them in the file needs other files. */
+    /* Only the types: the rest of the file needs other files. */
     const char *const types_end = strstr(source.text.data, "} launch_args;");
     assert_non_null(types_end);
     cla_text_append(&text, source.text.data, (size_t)(types_end - source.text.data));

@@ -103,7 +103,7 @@ static void check(const char *engine, int heads, cl_mem mask, cl_mem kv[2])
     clattn_plan_destroy(plan);
 }
 
-/* One head: the mask is read as it comes. Four heads share it: a pass before finds the blocks that hold something. */
+/* With one head the kernel reads the mask itself. Four heads share it, so a pass classifies its tiles first. */
 static void mask_offsets_past_two_to_the_31_are_right(void **state)
 {
     (void)state;

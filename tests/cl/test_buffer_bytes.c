@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Memory that the library takes for a call: nowhere a number for each query and key but in the baseline. Counted between the
- * loader and the driver, over the making of the plan and the call. */
+ * Memory that the library takes for a call: only the baseline stores a number for each pair of query and key. Counted between
+ * the loader and the driver, from the creation of the plan to the end of the call. */
 #include "attend.h"
 #include "layered.h"
 

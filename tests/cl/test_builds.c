@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Kernel programs: how many are built, what a failing build says, which text and options they come from. */
+ * Kernel programs: how many are built, what a failing build says, which kernel source and options they come from. */
 /* ctest: quick */
 #define _POSIX_C_SOURCE 200809L
 #include "buffers.h"
@@ -16,7 +16,7 @@ static int64_t random_below(int64_t limit)
     return (int64_t)(seed >> 8) % limit;
 }
 
-/* What differs is the tile, by powers of two of few rows, and whether rows of K and of V lie four elements apart. */
+/* They differ in the tile, by powers of two for few rows, and in whether rows of K and V are four elements apart. */
 enum { MOST_PROGRAMS = 16 };
 
 /* 100 random lengths, strides, counts, offsets and scales at one type and head size: each engine builds a few programs. */
@@ -94,7 +94,7 @@ static void one_plan_serves_all_lengths(void **state)
     }
 }
 
-/* Decoding: a cache that grows by a token a call. One plan, no build, and one key more is seen each time. */
+/* Decoding with a cache that grows by a token a call: one plan, no build, and one more visible key each time. */
 static void a_growing_cache_builds_nothing(void **state)
 {
     (void)state;
@@ -118,7 +118,7 @@ static void a_growing_cache_builds_nothing(void **state)
         call.q = call.k = clattn_mem(zeros, 0);
         call.v = clattn_mem(values, 0);
         call.o = clattn_mem(o, 0);
-        call.seq_kv = TOKENS; /* keys past the offset hold older junk: the diagonal hides them */
+        call.seq_kv = TOKENS; /* keys past the offset hold old data; the diagonal masks them */
         call.offset = past;
         assert_ok(clattn_enqueue(plan, bench.queue, &call, 0, NULL, NULL, &error), &error);
         clEnqueueReadBuffer(bench.queue, o, CL_TRUE, 0, sizeof out, out, 0, NULL, NULL);
@@ -186,7 +186,7 @@ struct nested {
     bool busy;
 };
 
-/* Plans from within the log what the log is about, once a level, and something else. */
+/* Plans within the log function: the kernel that the message is about, once a level, and another one. */
 static void plan_again(void *user, clattn_log_level level, const char *text)
 {
     (void)text;
@@ -208,7 +208,7 @@ static void plan_again(void *user, clattn_log_level level, const char *text)
     nested->busy = false;
 }
 
-/* A log function that calls back does not wait for the build that called it. */
+/* A log function that calls the library does not wait for the build that called it. */
 static void a_log_function_may_call_the_library(void **state)
 {
     (void)state;
@@ -405,7 +405,7 @@ static void every_language_version_builds(void **state)
     }
 }
 
-/* The text says fma() where the device reports CL_FP_FMA, mad() elsewhere (cl/base.cl has the one place for both). */
+/* The kernel source uses fma() where the device reports CL_FP_FMA and mad() elsewhere (cl/base.cl decides). */
 static void fma_is_used_only_where_reported(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Programs kept between contexts: a warm start builds nothing, and whatever happens to the cache, results are right and nothing
- * is said. */
+ * Programs kept between contexts: a warm start builds nothing, and whatever happens to the cache, results are right and
+ * nothing is printed. */
 /* ctest: quick */
 #include "attend.h"
 
@@ -34,7 +34,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* One attention in a context of its own, which must come out right: how many programs it built. */
+/* Runs one attention in its own context, checks it, and returns how many programs were built. */
 static size_t builds_with(const clattn_context_options *options)
 {
     struct bench own;
@@ -114,7 +114,7 @@ static clattn_context *planned(void)
     return context;
 }
 
-/* Where a binary takes another compilation, neither a plan nor the end of a context waits for it. */
+/* Where a driver compiles again to give a binary, neither a plan nor the end of a context waits for it. */
 static void a_binary_that_costs_a_build_is_made_on_request_only(void **state)
 {
     (void)state;
@@ -200,7 +200,7 @@ static void cache_folders_may_have_any_name(void **state)
     }
 }
 
-/* Runs in a folder that cannot be; whatever is written to the standard streams meanwhile comes back. */
+/* Runs with a folder that cannot exist; returns what was written to the standard streams meanwhile. */
 static char *said_while_building_in(const char *where)
 {
     char *path = path_join(root, "said");
@@ -341,7 +341,7 @@ static void a_damaged_entry_is_built_again_and_repaired(void **state)
     free(path);
 }
 
-/* An entry that is whole, but holds what this driver does not take. */
+/* A complete entry whose binary this driver refuses. */
 static void what_the_driver_refuses_is_built_again(void **state)
 {
     (void)state;
@@ -370,7 +370,7 @@ struct store {
     clattn_context *context;
 };
 
-/* Calls back into the library from within: nothing is locked then. */
+/* The store's functions call the library, which must hold no lock then. */
 static void call_back(const struct store *store)
 {
     clattn_problem problem;

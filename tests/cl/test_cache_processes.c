@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Sixteen processes of eight threads each on one cache folder, some of them killed: no wrong result, no broken file left. */
+ * Sixteen processes of eight threads each share one cache folder, and some are killed: no result is wrong, no broken file is
+ * left. */
 /* ctest: pocl-race */
 /* The race of PoCL 3.1: a build that fails next to others, without a word in its log. */
 #include "attend.h"
@@ -55,7 +56,7 @@ static void *work(void *user)
     return NULL;
 }
 
-/* The driver's own cache is no part of this test, and a killed process may leave it broken: each has one to itself. */
+/* The driver's own cache is not tested, and a killed process may leave it broken: each process has its own. */
 static void use_own_driver_cache(const char *folder, size_t number)
 {
     char name[32];
@@ -147,7 +148,7 @@ static void processes_that_share_a_cache_give_right_results(void **state)
             fail_msg("process %zu ended with %d", i, status);
         }
     }
-    print_message("%zu processes were killed at work\n", killed);
+    print_message("%zu processes were killed while working\n", killed);
     assert_true(killed > 0);
     need_whole_files(folder);
     folder_remove(folder);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Cases from the field about masks, windows, biases and what else changes scores: public bug reports of attention kernels, each
- * in its closed form, on every engine. The worked examples of docs/semantics.md are among them. */
+ * Masks, windows, biases and other options that change scores, on every engine: cases from public bug reports of attention
+ * kernels, each with an exact answer. The worked examples of docs/semantics.md are among them. */
 #include "attend.h"
 
 #include <float.h>
@@ -8,7 +8,7 @@
 static float o_at(const struct attend *a, int64_t s, int64_t d) { return trial_get(&a->data.o, 0, 0, s, d); }
 static float lse_at(const struct attend *a, int64_t s) { return trial_get(&a->data.lse, 0, 0, s, 0); }
 
-/* Numbers in dimension 0 of K or V, one a key; numbers of a mask, one a key. */
+/* Sets dimension 0 of K or V, one number a key; sets a mask, one number a key. */
 static void set_rows(const struct trial_tensor *t, const float *x, int64_t count)
 {
     for (int64_t i = 0; i < count; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Cases from the field about numbers: public bug reports of attention kernels, each in its closed form, on every engine. */
+ * Numbers, on every engine: cases from public bug reports of attention kernels, each with an exact answer. */
 /* ctest: quick */
 #include "attend.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Cases from the field about batches of sequences: lengths, packing, split keys, merging; and one real layer three ways. */
+ * Batches of sequences: lengths, packing, split keys and merging, as public bug reports have them; and one real layer three
+ * ways. */
 #include "attend.h"
 #include "files.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Cases from the field about shapes, strides and sizes, on every engine. Where no number is closed-form the oracle judges. */
+ * Shapes, strides and sizes on every engine: cases from public bug reports. Where there is no exact answer the oracle judges.
+ */
 #include "attend.h"
 
 /* Bottom-right with more queries than keys: the first rows see no key, and a block bound becomes negative. */
@@ -182,7 +183,7 @@ static void values_may_be_a_view_into_keys(void **state)
     }
 }
 
-/* Decoding past the end when the length is no multiple of 32; K and V end at guards of NaN in every trial. */
+/* Decoding must not read past the end when the length is no multiple of 32; in every trial NaN follows K and V. */
 static void decoding_reads_nothing_past_the_last_key(void **state)
 {
     (void)state;

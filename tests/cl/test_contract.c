@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cl/contract.cl: an engine that lacks a name is told which, and the algorithm files use no name that it does not ask for. */
+ * cl/contract.cl: a build without a required name says which one is missing, and the algorithm files use only names that the
+ * contract lists. */
 /* ctest: quick */
 #include "attend.h"
 #include "files.h"
@@ -38,7 +39,7 @@ static int close_all(void **state)
     return bench_close(state);
 }
 
-/* Builds the reference engine without one of its names; the log of the build. */
+/* Builds the reference engine without one of its names and returns the build log. */
 static cl_int build_without(const char *name, char *log, size_t log_size)
 {
     clattn_error error;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Engines for CPU devices that choices of shape and processor leave out of most of the matrix: few rows, and bf16 in pairs with
- * options, odd sizes and part-empty blocks. What this processor does not have is passed over. */
+ * Engines for CPU devices that most of the matrix does not choose: few rows, and pairs of bf16 with options, odd sizes and
+ * partly empty blocks. Engines that this processor cannot run are skipped. */
 #include "attend.h"
 
-/* Two kernel texts, by head sizes and options: what else differs costs no build. */
+/* Two kernel sources, by head sizes and options; other differences need no build. */
 static const char *const pair_shapes[] = {
     "hq2 hkv2 q200 k333 d64 bf16 causal=bottom-right lse", "hq4 hkv2 q130 k300 d64 bf16 window=70,3 lse",
     "b3 hq2 hkv2 q100 k100 d64 bf16 packed lse",           "hq2 hkv2 q64 k31 d64 bf16 sinks",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The cpu engine's own exp2 and tanh against long double, over all that they are asked for. */
+ * The cpu engine's own exp2 and tanh against long double, over all arguments that occur. */
 /* ctest: quick */
 #include "attend.h"
 
@@ -10,7 +10,7 @@
 
 enum { COUNT = 1 << 20 };
 
-/* Follows the engine's text. */
+/* Follows the engine's kernel source. */
 static const char kernel_text[] =
     "__kernel void functions(__global const float *x, __global float *power, __global float *tangent)\n"
     "{\n"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Finding devices and asking them: selection from API and environment, agreement with clinfo, no platform at all, a platform
- * that is broken, emulated limits. Loaders look once a process, so the cases with other vendor folders run this program again.
- */
+ * Finding and querying devices: selection by API and environment, agreement with clinfo, no platform, a broken platform,
+ * emulated limits. A loader reads its vendor folder once a process, so tests with other vendor folders start this program
+ * again. */
 /* ctest: quick */
 #define _POSIX_C_SOURCE 200809L
 #include "attend.h"
@@ -91,7 +91,7 @@ static void a_number_alone_is_refused_with_a_hint(void **state)
     assert_contains(error.message, "0:0");
 }
 
-/* A caller's context of parts of a device, more than any fixed list holds; PoCL 3.1 lists the whole device in their place. */
+/* A caller's context on many parts of a device, more than a fixed list would hold; PoCL 3.1 lists the whole device instead. */
 static void parts_of_a_device_are_served(void **state)
 {
     (void)state;
@@ -372,7 +372,7 @@ static void clinfo_reports_the_same_facts(void **state)
 /* ------------------------------------------------------------------------------------------------- other vendor folders,
  * elsewhere */
 
-/* What the child does: exit status 0 when all went as it must. */
+/* What the child process does; exit status 0 when all is as expected. */
 static int child_without_platform(void)
 {
     clattn_context *context = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Calls at the edges of what validation looks at: batches without rows, workspaces a byte short, pointers that no kernel needs,
- * outputs in the place of inputs. */
+ * Calls at the limits of validation: batches without rows, workspaces a byte short, pointers that no kernel needs, outputs that
+ * overlap inputs. */
 /* ctest: quick */
 #include "buffers.h"
 
@@ -37,7 +37,7 @@ static clattn_buffer make(clattn_context *context, size_t bytes)
 
 static void drop(clattn_buffer buffer) { clReleaseMemObject((cl_mem)buffer.handle); }
 
-/* A batch whose sequences are all empty, as schedulers make them: no buffer is needed, and the event comes. */
+/* A batch whose sequences are all empty, as schedulers make them, needs no buffer, and its event completes. */
 static void packed_batches_without_a_row_are_served(void **state)
 {
     (void)state;
@@ -70,7 +70,7 @@ static void packed_batches_without_a_row_are_served(void **state)
             }
 }
 
-/* From the caller's own buffer of exactly the size that the call needs, down to four bytes less. */
+/* The caller's buffer has exactly the size that the call needs, then up to four bytes less. */
 static void a_workspace_a_byte_short_is_refused(void **state)
 {
     (void)state;
@@ -118,7 +118,7 @@ static void a_workspace_a_byte_short_is_refused(void **state)
     }
 }
 
-/* What no kernel needs may be anything, on a device without shared virtual memory too. */
+/* A pointer that no kernel needs may have any value, on a device without shared virtual memory too. */
 static void buffers_that_no_kernel_needs_are_ignored(void **state)
 {
     (void)state;

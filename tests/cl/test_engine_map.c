@@ -27,7 +27,7 @@ struct probe {
 };
 
 static char *root;
-/* Texts that were run already: many devices get the same tile. */
+/* Kernel sources that already ran: many devices get the same tile. */
 static char *seen[MAX_SEEN];
 static size_t seen_count;
 
@@ -357,7 +357,7 @@ static void read_here(struct facts *here)
     assert_ok(cla_facts_parse(text, here, &error), &error);
 }
 
-/* Facts of a saved device; its own instructions (inline PTX) stay out of what runs here. */
+/* Facts of a saved device, without its own instructions (inline PTX), which cannot run here. */
 static void read_saved(const char *name, struct facts *facts)
 {
     clattn_error error;

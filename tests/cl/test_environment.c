@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Variables of the environment, applications that have them ignored, and what the library does to its process. */
+ * Environment variables, applications that ignore them, and what the library changes in its process. */
 /* ctest: quick */
 #include "attend.h"
 
@@ -93,7 +93,7 @@ static void a_build_that_fails_by_a_variable_names_it(void **state)
     }
 }
 
-/* The variable goes first, unless the application has it ignored. */
+/* The variable overrides the options, unless the application ignores the environment. */
 static void the_environment_chooses_the_engine(void **state)
 {
     (void)state;
@@ -129,8 +129,8 @@ static void the_environment_chooses_the_engine(void **state)
     }
 }
 
-/* An engine of matrix tiles needs a permission that the process keeps; without leave it is not asked for. Runs first, before
- * another test has taken it. */
+/* An engine of matrix tiles needs a permission that the process keeps; the library requests it only where that is allowed. Runs
+ * first, before another test has taken it. */
 static void a_process_that_must_not_change_stays_as_it_is(void **state)
 {
     (void)state;

@@ -53,7 +53,7 @@ static void a_call_waits_for_its_whole_wait_list(void **state)
     end(&f);
 }
 
-/* Nothing runs before what it waits for, on every engine: the first stage waits, and the last one is what the event shows. */
+/* On every engine the first stage waits for the wait list, and the event is that of the last stage. */
 static void stages_wait_and_the_event_is_the_last(void **state)
 {
     (void)state;
@@ -248,7 +248,7 @@ static void first_and_last_event_cover_the_whole_call(void **state)
     }
 }
 
-/* The form of one call takes part in an application's own order of events. */
+/* The one-call form waits for events and returns one. */
 static void the_one_call_form_waits_and_has_an_event(void **state)
 {
     (void)state;
@@ -313,7 +313,7 @@ static void many_calls_retain_nothing(void **state)
     }
 }
 
-/* A plan and a context may go while the work that they enqueued is still on its way. */
+/* A plan and a context may be destroyed while work that they enqueued is still running. */
 static void work_outlives_its_plan(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Each OpenCL call of the library fails in turn: an error that names the call, nothing leaked, and the next attempt is fine.
- * What the library can do without (facts of a device, the cache) fails unseen, and results are right. */
+ * Where the library does not need the call (facts of a device, the cache), the failure has no effect and results are right. */
 /* ctest: quick */
 #include "layered.h"
 #include "steps.h"
@@ -25,7 +25,7 @@ static int close_all(void **state)
 
 /* -------------------------------------------------------------------------------------------------------------- faults */
 
-/* What the library asks but does not need. */
+/* Queries whose answer the library does not need. */
 static bool can_do_without(const char *call, bool warm)
 {
     static const char *const calls[] = {
@@ -217,7 +217,7 @@ static void another_driver_version_builds_again(void **state)
     session_close(&s);
 }
 
-/* An enqueue whose driver answers with this code, and the flush behind it, if it comes to one, too. */
+/* The driver answers an enqueue with this code, and the flush after it, if there is one, too. */
 static clattn_status enqueue_answered(struct session *s, cl_int code, bool flush_fails)
 {
     layer->fail_code = code;

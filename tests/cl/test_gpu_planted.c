@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Bugs planted in the engines for NVIDIA's GPUs and in what of the algorithm only they use: softmax_open, score_pairs,
+ * Bugs planted in the engines for NVIDIA's GPUs and in the algorithm files that only they use: softmax_open, score_pairs,
  * last_chunk. */
 #include "plants.h"
 

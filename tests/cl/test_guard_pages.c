@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Every buffer lies against a page that may not be touched (tests/layer/guard.c), its last byte the last of its tensor: a part
- * of the matrix's sample on each engine. Only for drivers whose kernels run in this process. */
+ * Every buffer ends at a protected page (tests/layer/guard.c), and its last byte is the last of its tensor: a part of the
+ * matrix's sample on each engine. Only for drivers whose kernels run in this process. */
 /* ctest: posix timeout=600 */
 #include "attend.h"
 
@@ -97,7 +97,7 @@ static int read_byte(cl_int index)
     _Exit(ran ? 0 : 1);
 }
 
-/* In a process of its own: how it ended. */
+/* Runs in a child process and returns how it ended. */
 static int status_of(const char *index)
 {
     char *words[] = {(char *)(uintptr_t)program, (char *)(uintptr_t)index, NULL};

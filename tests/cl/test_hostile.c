@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Arguments that no honest program passes: each is answered with a status that names the field, nothing is launched, and the
- * library stays usable. What honest mistakes are answered with is in test_api.c. */
+ * Arguments that no correct program passes: each is refused with a status that names the field, nothing is launched, and the
+ * library stays usable. Ordinary mistakes are tested in test_api.c. */
 /* ctest: quick */
 #include "buffers.h"
 
@@ -43,7 +43,7 @@ static void null_arguments_are_refused(void **state)
     assert_true(slope == 7.0f);
 }
 
-/* Every number of a problem at its extremes: an answer, whatever it is, and never a launch. */
+/* Every number of a problem at its extremes is either accepted or refused with a message, and nothing is launched. */
 static void extreme_problems_are_refused_or_served(void **state)
 {
     (void)state;
@@ -152,7 +152,7 @@ static void expect(const clattn_call *call, const char *field, const char *text)
     assert_true(buffers_untouched(&buffers, bench.queue));
 }
 
-/* Memory that was not made for what the kernels do with it. */
+/* Buffers whose flags do not allow what the kernels do with them. */
 static void wrong_kinds_of_memory_are_refused(void **state)
 {
     (void)state;
@@ -192,7 +192,7 @@ static void bad_wait_lists_are_refused(void **state)
     assert_true(buffers_untouched(&buffers, bench.queue));
 }
 
-/* What waits fails with what it waits for; the queue, the plan and the context are as good as before. */
+/* A call whose wait list fails also fails; the queue, the plan and the context stay usable. */
 static void a_failed_event_does_no_harm(void **state)
 {
     (void)state;
@@ -229,7 +229,7 @@ static void images_are_refused_as_buffers(void **state)
     clReleaseMemObject(image);
 }
 
-/* A sub-buffer is as long as it says, whatever lies behind it. */
+/* A sub-buffer ends where it says, although its parent buffer goes on. */
 static void sub_buffers_end_where_they_say(void **state)
 {
     (void)state;
@@ -298,7 +298,7 @@ static void bad_merges_are_refused(void **state)
     clReleaseMemObject(readable);
 }
 
-/* Texts in place of numbers, numbers past any type, and a line without an end. */
+/* Words in place of numbers, numbers too large for their type, and a very long line. */
 static void bad_shapes_are_refused(void **state)
 {
     (void)state;
@@ -348,7 +348,7 @@ static void bad_shapes_are_refused(void **state)
     free(endless);
 }
 
-/* Texts that do not fit are cut, their size told. */
+/* Texts that do not fit are cut, and the needed size is returned. */
 static void short_output_buffers_are_not_overrun(void **state)
 {
     (void)state;
@@ -362,7 +362,7 @@ static void short_output_buffers_are_not_overrun(void **state)
     assert_string_equal(text, "");
 }
 
-/* Numbers at the ends of their range that are still numbers: fp32 holds neither their quotients nor their products. */
+/* Finite numbers at the ends of their range, whose quotients and products overflow fp32. */
 static void extreme_factors_do_no_harm(void **state)
 {
     (void)state;
@@ -377,7 +377,7 @@ static void extreme_factors_do_no_harm(void **state)
     }
 }
 
-/* The library is as good as before. */
+/* After all refusals the library still works. */
 static void the_context_still_works_after_all_that(void **state)
 {
     (void)state;

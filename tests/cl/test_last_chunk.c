@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The group that ends a tile's last chunk adds the chunks up (cl/split/last_chunk.cl), on a device that says it is NVIDIA's:
- * chunks that see nothing, several sequences and sinks, and the same workspace again. */
+ * The group that finishes a tile's last chunk merges all its chunks (cl/split/last_chunk.cl), on a device that reports NVIDIA
+ * as its vendor: chunks without visible keys, several sequences and sinks, and a workspace used twice. */
 #include "attend.h"
 
-/* One kernel text. */
+/* One kernel source for all. */
 static const char *const shapes[] = {
     "hq4 hkv2 q2 k1100 d32 lse chunk=256",
     "b2 hq4 hkv2 q2 k1100 d32 lse sinks kv-lengths chunk=256",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Each allocation of the library fails in turn: OUT_OF_HOST_MEMORY, or a right result where it can do without (the cache, a
- * text that only tells); nothing leaked, and the next attempt is fine. */
+ * Each allocation of the library fails in turn: OUT_OF_HOST_MEMORY, or a right result where the library does not need it (the
+ * cache, a description); nothing is leaked, and the next attempt succeeds. */
 /* ctest: quick */
 /* link: -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc -Wl,--wrap=free */
 #include "steps.h"

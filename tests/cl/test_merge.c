@@ -62,8 +62,7 @@ static void merge(const float *a, const float *a_lse, clattn_lse_form a_form, co
     release_all();
 }
 
-/* All the weight to an infinite LSE, half of it each to two; NaN makes the row NaN, an empty part leaves even these as they
- * are.
+/* An infinite LSE takes all the weight, and two of them half each. NaN makes the row NaN. An empty part changes none of these.
  */
 static void an_infinite_lse_has_all_the_weight(void **state)
 {

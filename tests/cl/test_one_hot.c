@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where each element of a tile sits, on every engine, whatever loop it has: a query that matches one key, or sees one, copies
- * the V of that key. A row, a column of the scores, a column of the output or a bit of a mask in another place copies another.
- */
+ * Each element of a tile is at its place, on every engine and in each of its loops: a query that matches one key, or sees only
+ * one, copies the V of that key. If a row, a column or a bit of a mask were misplaced, another V would be copied. */
 #include "attend.h"
 
 /* The key of a row, spread over all blocks. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Explicit masks that leave many blocks of keys open, one after another: engines that take those in a loop of their own look up
- * 32 at once, and must come out of it where a block is masked, hidden, on a diagonal or the last. */
+ * Explicit masks with runs of fully visible blocks. Engines that process such runs in a separate loop read the classes of 32
+ * blocks at once, and must leave the loop at a block that is partly masked, masked, on a diagonal or the last. */
 #include "attend.h"
 
 static void runs_of_visible_blocks_may_have_any_length(void **state)
@@ -8,7 +8,7 @@ static void runs_of_visible_blocks_may_have_any_length(void **state)
     (void)state;
     static const char *const masks[] = {
         "mask=qk seed=1", /* all open */
-        "mask=qk seed=5", /* patches: open, hidden, half open */
+        "mask=qk seed=5", /* patches: visible, masked, partly masked */
         "mask=qk seed=1 causal=bottom-right",
         "mask=qk seed=5 window=1500,-1",
         "mask=qk seed=1 kv-lengths",

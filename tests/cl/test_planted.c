@@ -11,7 +11,7 @@
 #define FEW_ROWS "hq2 hkv1 q9 k300 d8 dv12 lse"
 #define MANY_ROWS "hq2 hkv1 q40 k300 d8 dv12 lse"
 #define CAUSAL "hq2 hkv1 q9 k70 d8 dv12 lse causal=bottom-right"
-/* The first rows of a tile see nothing, others of it do. */
+/* The first rows of a tile see no key, its other rows do. */
 #define PARTLY_EMPTY "hq1 hkv1 q50 k20 d8 dv12 lse causal=bottom-right"
 /* head_dim = keys = a whole block: a transposed tile stays inside the buffer. */
 #define SQUARE "q9 k16 d16 dv12 lse"
@@ -59,8 +59,8 @@ static const struct plant plants[] = {
     {"rescale of the output alone deleted", "simt", FEW_ROWS, {{SIMT_FEW, "e->sum[r][i] *= factor;", ";"}}},
     {"rescale inverted", "reference", RISING, {{SOFTMAX, ALPHA, "alpha[r] = m[r] == -INFINITY ? 0.0f : EXP2(base - m[r]);"}}},
     {"rescale missing on the row sum", "reference", RISING, {{SOFTMAX, SUM, "l[r] += sum;"}}},
-    {"base two beside base e", "reference", RISING, {{SOFTMAX, ALPHA, "alpha[r] = EXP2(m[r] - base);"}}},
-    {"base e beside base two", "simt", MANY_ROWS, {{SOFTMAX, ALPHA, "alpha[r] = exp(m[r] - base);"}}},
+    {"base two mixed with base e", "reference", RISING, {{SOFTMAX, ALPHA, "alpha[r] = EXP2(m[r] - base);"}}},
+    {"base e mixed with base two", "simt", MANY_ROWS, {{SOFTMAX, ALPHA, "alpha[r] = exp(m[r] - base);"}}},
     {"probabilities in base two",
      "reference",
      RISING,
@@ -160,7 +160,7 @@ static const struct plant plants[] = {
      "simt",
      "hq4 hkv1 q2 k70 d8 dv12 lse alibi",
      {{SCORE, "head * a->slopes.head", "t->head0 * a->slopes.head"}}},
-    {"softcap behind the bias",
+    {"softcap after the bias",
      "reference",
      OPTIONS "softcap=2 bias=qk",
      {{SCORE, "s = TANH(s) * (elem)(a->softcap * SCORE_UNIT);", ";"},
@@ -194,7 +194,7 @@ static const struct plant plants[] = {
      {{EPILOGUE, "store_partial_row(e, t, a, r, workspace, BASE_TWO(e, m[r]), l[r]);",
        "store_partial_row(e, t, a, r, workspace, BASE_TWO(e, m[r]), l[r] + EXP_DIFFERENCE(row_sink(t, a, b, 0) - m[r]));"}}},
     {"sums of chunks forgotten", "reference", SPLIT, {{MERGE, "empty ? 0.0f : l[i]", "empty ? 0.0f : 1.0f"}}},
-    {"hidden keys in no class", "cpu", SHARED_MASK, {{CLASSIFY, "seen |= kept ? 0 : CLASS_MASKED;", ";"}}},
+    {"masked keys in no class", "cpu", SHARED_MASK, {{CLASSIFY, "seen |= kept ? 0 : CLASS_MASKED;", ";"}}},
     {"16 bytes hold no hole", "cpu", SHARED_MASK, {{CLASSIFY, "~x & 0x80808080u;", "~x & 0u;"}}},
     {"16 bytes hold no key", "cpu", SHARED_MASK, {{CLASSIFY, "some |= x;", "some |= i ? 0u : x;"}}},
     {"classes from the first row alone",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Platforms that answer oddly, from an implementation of the tests' own. Loaders look once a process, so this program starts
- * itself again with a folder that shows the loader that implementation alone. */
+ * Platforms that answer oddly, from an OpenCL implementation that belongs to the tests. A loader reads its vendor folder once a
+ * process, so this program starts itself again with a folder that holds only that implementation. */
 #define _POSIX_C_SOURCE 200809L
 #include "attend.h"
 #include "facts.h"
@@ -25,7 +25,7 @@ static bool visit(void *user, int platform_index, int device_index, cl_platform_
     return true;
 }
 
-/* Without this the other tests would pass over a loader that did not find the implementation. */
+/* Without this test the others would pass even where the loader did not find the implementation. */
 static void three_platforms_are_there(void **state)
 {
     (void)state;

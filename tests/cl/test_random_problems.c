@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * clattn_supported tells the truth, over random problems, every engine, and devices small and large: what is supported runs and
- * is right; what is not is refused with UNSUPPORTED and a reason, and outputs stay as they were. */
+ * clattn_supported is right for random problems, every engine, and small and large devices: a supported problem runs with right
+ * results; any other is refused with UNSUPPORTED and a reason, and outputs are unchanged. */
 #define _POSIX_C_SOURCE 200809L
 #include "attend.h"
 #include "buffers.h"
@@ -81,7 +81,7 @@ static void supported_means_right(void **state)
     assert_true(refused > 0); /* or the other half of this test did nothing */
 }
 
-/* The one-call form has outputs at hand when it is refused. */
+/* The one-call form is given its outputs even when it is refused. */
 static void refusal_leaves_outputs_untouched(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Scores as a second output, stage by stage, for a range of heads, under every option: `unfused` alone, and beside the O of
- * another engine. What is right is said by plain double loops of this file. */
+ * Scores as a second output, stage by stage, for a range of heads, under every option: from `unfused` alone, and next to the O
+ * of another engine. Plain double loops in this file compute the expected scores. */
 /* ctest: quick */
 #include "attend.h"
 
@@ -88,7 +88,7 @@ static bool visible(const struct sequence *s, int64_t b, int64_t h, int64_t i, i
                                               j * p->bias.strides.column) != -INFINITY);
 }
 
-/* The score at a stage; -inf in a place that no query or key belongs to, and where a hidden one does behind the bias. */
+/* The score at a stage; -inf where there is no query or key, and for masked keys from the bias stage on. */
 static double score(const struct sequence *s, int64_t b, int64_t h, int64_t i, int64_t j, clattn_scores_kind stage)
 {
     const clattn_problem *p = &t.p;
@@ -191,7 +191,7 @@ static void make_integers(int buffer, clattn_integer type, const int64_t *values
     }
 }
 
-/* Some rows see nothing, key 4 is hidden from all, the rest is random. */
+/* Some rows see no key, key 4 is masked for all rows, the rest is random. */
 static void make_mask(int64_t count, int64_t keys)
 {
     unsigned char *mask = make(MASK, (size_t)count, 1);
@@ -248,7 +248,7 @@ static bool anyone_sees(const struct sequence *s, int64_t b, int64_t g, int64_t 
     return false;
 }
 
-/* NaN and infinity in V, and in K as far as no product of it is wanted, where nobody looks. */
+/* NaN and infinity in V of masked keys, and in their K where no score before the mask is requested. */
 static void poison_unseen(void)
 {
     const clattn_problem *p = &t.p;
@@ -437,32 +437,32 @@ static void a_worked_example_has_its_scores(void **state)
     }
 }
 
-/* Scores beside a fused result cost memory for their own heads alone, and none before softmax. */
+/* Scores next to a fused result take memory for their own heads only, and none before softmax. */
 static void scores_take_memory_for_their_heads_only(void **state)
 {
     (void)state;
     static const struct setup setup = {.shape = "b2 hq8 q40 k50 d8 score-heads=2,3"};
     static const size_t all = 2 * 8 * 40 * 50 * sizeof(float), range = 2 * 3 * 40 * 50 * sizeof(float);
     for (int kind = CLATTN_SCORES_RAW; kind <= CLATTN_SCORES_SOFTMAX; kind++) {
-        clattn_plan *beside, *alone;
+        clattn_plan *fused, *alone;
         char text[4096];
         parse(&setup, (clattn_scores_kind)kind);
-        run(NULL, &beside);
+        run(NULL, &fused);
         run("unfused", &alone);
-        assert_int_equal(clattn_workspace_size(beside), kind == CLATTN_SCORES_SOFTMAX ? range : 0);
+        assert_int_equal(clattn_workspace_size(fused), kind == CLATTN_SCORES_SOFTMAX ? range : 0);
         assert_int_equal(clattn_workspace_size(alone), all);
-        assert_string_not_equal(clattn_plan_engine(beside), "unfused");
-        assert_int_equal(clattn_plan_describe(beside, text, sizeof text, NULL), CLATTN_SUCCESS);
+        assert_string_not_equal(clattn_plan_engine(fused), "unfused");
+        assert_int_equal(clattn_plan_describe(fused, text, sizeof text, NULL), CLATTN_SUCCESS);
         assert_contains(text, "scores: by unfused");
         assert_lacks(text, "unfused_output");
         assert_int_equal(clattn_plan_describe(alone, text, sizeof text, NULL), CLATTN_SUCCESS);
         assert_lacks(text, "scores: by");
-        clattn_plan_destroy(beside);
+        clattn_plan_destroy(fused);
         clattn_plan_destroy(alone);
     }
 }
 
-/* An engine that is passed over cannot give scores either, and that is said before anything is built. */
+/* An avoided engine cannot give scores either, and the refusal comes before anything is built. */
 static void avoided_scores_are_unsupported(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The workspace of calls that bring none: made once for an in-order queue, each time for others and where it is large, and
- * gone with the plan. Counted between the loader and the driver. */
+ * The workspace of calls without one of their own: allocated once for an in-order queue, for each call on other queues or where
+ * it is large, and freed with the plan. Counted between the loader and the driver. */
 /* ctest: quick */
 #define _POSIX_C_SOURCE 200809L
 #include "buffers.h"
@@ -106,7 +106,7 @@ static void a_large_workspace_is_freed_with_its_call(void **state)
     buffers_destroy(&buffers);
 }
 
-/* The self-check calls on a queue of its own, which is gone with it. */
+/* The self-check runs on its own queue, whose workspace is freed with it. */
 static void a_self_check_leaves_no_workspace(void **state)
 {
     (void)state;

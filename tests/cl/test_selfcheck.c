@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The self-check of engines that go past the standard. Here every engine is made to undergo it, and one is made wrong. */
+ * The self-check of engines that go beyond the standard. Here every engine is checked, and one is made wrong. */
 #define _POSIX_C_SOURCE 200809L
 #include "attend.h"
 #include "files.h"

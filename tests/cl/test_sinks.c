@@ -48,7 +48,7 @@ static void sinks_of_any_size_mean_the_same_split_or_not(void **state)
     }
 }
 
-/* As on NVIDIA, where the group that ends the last chunk adds up. */
+/* As on NVIDIA, where the group that finishes the last chunk merges. */
 static void sinks_of_any_size_mean_the_same_in_one_launch(void **state)
 {
     (void)state;
@@ -59,7 +59,7 @@ static void sinks_of_any_size_mean_the_same_in_one_launch(void **state)
     bench = before;
 }
 
-/* The largest float times ln 2: what is beyond counts as that where scores are in base two. */
+/* The largest float times ln 2: where scores are in base two, larger ones count as that. */
 static bool is_in_base_two(const char *engine) { return strcmp(engine, "simt") == 0 || strncmp(engine, "nv_", 3) == 0; }
 
 static void scales_are_held_at_the_largest_in_base_two(void **state)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Drivers whose kernels run with small groups only, whatever the device allows: a layer says so of PoCL, which is taken for a
- * GPU, so that the engines for CPUs, whose groups are single work-items, do not serve. */
+ * Drivers whose kernels run only with small groups, although the device allows larger ones. A layer makes PoCL report that and
+ * report a GPU, so that the engines for CPUs, whose groups are single work-items, do not serve. */
 #include "attend.h"
 #include "layered.h"
 

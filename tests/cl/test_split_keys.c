@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Keys that are split into chunks give what they give unsplit, where scores are large too. What is right is said by double
- * loops of this file. */
+ * Keys split into chunks give the same result as unsplit ones, with large scores too. Double loops in this file compute the
+ * expected result. */
 #include "attend.h"
 
 enum { KEYS = 1100 };
 
-/* One text for all of them, and one that does not split. */
+/* One kernel source for all of them, and one without split keys. */
 #define SHAPE "q1 k1100 d8 dv8 scale=1 sinks kv-lengths lse "
 
-/* No option says anything. */
+/* No option is set. */
 static void begin(struct attend *a, const char *shape)
 {
     attend_begin(a, shape);
@@ -76,7 +76,7 @@ static void equal_scores_of_any_size_give_the_mean(void **state)
     }
 }
 
-/* The group that ends the last chunk adds up, as on NVIDIA. */
+/* The group that finishes the last chunk merges, as on NVIDIA. */
 static void equal_scores_of_any_size_give_the_mean_in_one_launch(void **state)
 {
     (void)state;

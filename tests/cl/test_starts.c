@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Packed sequences whose starts fall. Each sequence is made of its own two numbers, so that no kernel has to look at all of
- * them: [start, the greater of start and the next one]. Sequences may then share rows, which hold the result of either; nothing
- * is written where no sequence lies. */
+ * Packed sequences whose starts decrease. Each sequence depends on two numbers only, so that no kernel has to read all of them:
+ * [start, the greater of start and the next one]. Sequences may then share rows, which hold the result of either; rows of no
+ * sequence are not written. */
 #include "attend.h"
 
 enum { ROWS = 20, FALLING = 4 };

@@ -148,7 +148,7 @@ static void pointers_give_the_bits_of_buffers(void **state)
     free(want);
 }
 
-/* Some address that is never looked at. */
+/* Some address that is never read. */
 static void slots_at(clattn_buffer slots[SLOTS], void *pointer)
 {
     for (int i = 0; i < SLOTS; i++) {

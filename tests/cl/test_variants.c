@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A plan has what calls below its bounds want, and each call gets what a plan made for it would use: the same bits, a workspace
- * of its own size, no build in the middle of work. */
+ * A plan holds the kernels for calls below its bounds. Each call uses the kernel that a plan made for it would use: the same
+ * bits, a workspace of its own size, and no build after the first call. */
 #include "attend.h"
 #include "buffers.h"
 
@@ -129,8 +129,8 @@ static bool count_progress(void *user, size_t done, size_t count)
     return true;
 }
 
-/* Prefill, then decoding of one to eight queries at a time: everything is there after a warm-up at the largest sizes, for one
- * plan and for plans of every size, the one-call form included. */
+/* Prefill, then decoding of one to eight queries at a time: a warm-up at the largest sizes builds everything, for one plan and
+ * for plans of every size, the one-call form included. */
 static void a_chat_builds_nothing_after_a_warm_up(void **state)
 {
     (void)state;
@@ -167,7 +167,7 @@ static void a_chat_builds_nothing_after_a_warm_up(void **state)
     bench_context_close(&own);
 }
 
-/* Every option that needs a buffer, any strides: what is launched to be compiled fits its buffers. */
+/* With every option that needs a buffer and any strides, the launches of a warm-up stay within their buffers. */
 static void any_problem_can_be_warmed_up(void **state)
 {
     (void)state;

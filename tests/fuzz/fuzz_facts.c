@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Texts that say what a device is: overrides of a known device's facts, whole facts, selectors; then what would be chosen for a
- * shape with what came out. What is printed of facts is facts.
+ * Texts about devices: overrides of a known device's facts, whole facts, selectors; then the choice for a shape with the
+ * resulting facts. Printed facts read back as facts.
  * The first two bytes say which device, which text and which shape. */
 #include "fuzz.h"
 

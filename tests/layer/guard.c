@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A layer between the OpenCL loader and a driver whose kernels run in this process (PoCL): every buffer becomes memory of the
- * host that ends where a page ends, with a page after it and one before it that may not be touched. A kernel that reads or
- * writes a byte past the end of a buffer ends the process there and then, and the layer says by how much. */
+ * host that ends where a page ends, with a protected page before and after it. A kernel that reads or writes a byte past the
+ * end of a buffer ends the process at once, and the layer says how far past the end it was. */
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
 
 #include <CL/cl_layer.h>
@@ -33,7 +33,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static const cl_icd_dispatch *below;
 static cl_icd_dispatch table;
 
-/* The process ends in any case: what a handler may not do otherwise does no harm here. */
+/* The process ends in any case, so calls that are not safe in a signal handler do no harm here. */
 static void on_fault(int number, siginfo_t *about, void *unused)
 {
     const uintptr_t at = (uintptr_t)about->si_addr;

@@ -34,7 +34,7 @@ static bool fails(const char *name)
     return true;
 }
 
-/* A call that returns a code, makes nothing and lets nothing go. */
+/* A call that returns a code and neither creates nor releases an object. */
 #define PLAIN(name, parameters, arguments)                                                                                     \
     static cl_int CL_API_CALL layer_##name parameters { return fails(#name) ? layer_state.fail_code : below->name arguments; }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A layer between the OpenCL loader and the driver, for tests: it counts calls and objects, makes one call fail, and changes
- * what a device says of itself. The loader loads it where OPENCL_LAYERS names it; a test finds its state with layer_open. */
+ * what a device reports. The loader loads it where OPENCL_LAYERS names it; a test finds its state with layer_open. */
 #ifndef CLATTN_TESTS_LAYER_H
 #define CLATTN_TESTS_LAYER_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The kernel texts that the library would build on a device of which there is only a file of facts, for compilers that need no
- * device: offline_sources FACTS FOLDER. Writes FOLDER/ENGINE-NUMBER.cl and FOLDER/options, the build options, and
- * prints a line a file: its name, whether it is what the library tries first, shape, tile, separated by tabs. */
+ * The kernel sources that the library would build on a device that is known only by a file of facts, for offline compilers:
+ * offline_sources FACTS FOLDER. Writes FOLDER/ENGINE-NUMBER.cl and FOLDER/options, the build options, and
+ * prints a line a file: its name, whether the library tries it first, shape, tile, separated by tabs. */
 #include "choose.h"
 #include "context.h"
 #include "files.h"
@@ -16,11 +16,11 @@
 /* Engines for any GPU. The baseline is built for a few shapes only. */
 static const char *const engines[] = {"reference", "simt", "unfused"};
 
-/* What stands in kernel text: types, head sizes, which axis is contiguous, options, split keys, masks that are looked through
- * first, and the tile. */
+/* Kernel source depends on types, head sizes, the contiguous axis, options, split keys, the pass that classifies mask tiles,
+ * and the tile. */
 static const struct variant {
     const char *shape, *layout;
-    bool all_tiles; /* each tile that fits, beside the one tried first */
+    bool all_tiles; /* each tile that fits, in addition to the one tried first */
 } variants[] = {
     {"b2 h8 q2048 k2048 d64", "bhsd", true},
     {"b2 h8 q2048 k2048 d128", "bhsd", true},
@@ -51,7 +51,7 @@ static const struct variant {
     {"b2 h8 q1 k8192 d128 softcap=30", "bhsd", false},
 };
 
-/* Texts written so far, since many shapes share one. */
+/* Sources written so far, since many shapes share one. */
 struct written {
     struct source *list;
     size_t count, capacity;

@@ -33,7 +33,7 @@ def with_heads(array, heads):
 
 
 def dims_of(array, keys):
-    """Which dimensions a mask really has, in SHAPE's letters. Its columns are never broadcast: ONNX hides keys without one."""
+    """Which dimensions a mask really has, in SHAPE's letters. Its columns are never broadcast: ONNX masks keys without one."""
     letters = "".join(letter for letter, size in zip("bhq", array.shape) if size > 1)
     return letters + "k" if array.shape[3] > 1 or keys > 1 else letters or "1"
 
@@ -48,7 +48,7 @@ def mask_words(kind, array, keys):
 
 
 def position_words(attributes, past, has_lengths):
-    """Query 0 stands behind the past keys; with lengths the last query stands at the last key; else at key 0."""
+    """Query 0 follows the past keys; with lengths the last query is at the last key; otherwise query 0 is at key 0."""
     corner = str(past) if past else "bottom-right" if has_lengths else "top-left"
     words = [f"{'causal' if attributes.get('is_causal', 0) else 'corner'}={corner}"]
     left, right = attributes.get("left_window_size", -1), attributes.get("right_window_size", -1)

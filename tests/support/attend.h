@@ -34,7 +34,7 @@ void bench_context_close(struct bench *other);
 bool engine_serves(const char *engine, const char *text);
 
 /* Runs a trial given as text (tools/verify/trial.h) and fails the test unless it comes out right. An engine that declines the
- * shape is passed over; false then. */
+ * shape is skipped; false then. */
 bool attend_check(const char *engine, const char *text);
 
 /* One attention whose inputs the test fills in. */
@@ -50,7 +50,7 @@ void attend_end(struct attend *attend);
 void attend_fill(const struct trial_tensor *tensor, float x);
 /* Runs it and compares with the oracle; false when the engine declines. Outputs then hold the result. */
 bool attend_run(struct attend *attend, const char *engine);
-/* The same without the oracle's word (guards and completeness are not looked at either). */
+/* The same without the oracle's verdict; guards and completeness are not checked either. */
 bool attend_launch(struct attend *attend, const char *engine);
 
 /* |got - want| <= tolerance, infinities equal, NaN never. */

@@ -10,8 +10,7 @@ struct buffers {
     size_t o_count;
 };
 
-/* Large enough for the problem, which must be fp32 and contiguous; o is filled with NaN. Extra elements behind each: `slack`.
- */
+/* Large enough for the problem, which must be fp32 and contiguous; o is filled with NaN. `slack` elements follow each. */
 void buffers_create(struct buffers *buffers, cl_context cl, const clattn_problem *problem, size_t slack);
 void buffers_destroy(struct buffers *buffers);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Bugs planted one by one in a copy of the kernel files. Each compiles, runs and gives numbers; the tests' own verdict must
- * notice every one, and must be content with the unaltered copy. */
+ * Bugs planted one by one in a copy of the kernel files. Each compiles, runs and gives numbers; the tests must notice every one
+ * and must pass on the unaltered copy. */
 #ifndef CLATTN_TESTS_PLANTS_H
 #define CLATTN_TESTS_PLANTS_H
 

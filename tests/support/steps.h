@@ -22,7 +22,7 @@ void stage_close(void);
 /* Removes all entries of the cache. */
 void stage_forget(void);
 
-/* What a step works on, and what it leaves behind. */
+/* What a step works on, and its results. */
 struct session {
     clattn_context *context;
     clattn_plan *plan;

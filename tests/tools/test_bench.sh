@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # ctest: timeout=300
-# `clattn bench`: every field of the JSON, the table, the picture, wrong answers; not how fast anything is. `clattn source`: the text
-# that it prints is the text that is built.
+# `clattn bench`: every field of the JSON, the table, the picture, wrong answers; not how fast anything is. `clattn source`: it
+# prints the kernel source that is built.
 . "$(dirname "$0")/expect.sh"
 bench="$clattn bench --warmup-ms 1 --min-ms 2"
 
@@ -56,7 +56,7 @@ expect 0 '"measured":	true' $bench --shape "h2 q5 k7 d8" --engine auto --json -
 lacks '"engine":	"auto"'
 lacks '"engine":	"unfused"'
 
-# A first start builds, whatever cache the user has; a named one serves the second start.
+# The first start builds, although the user may have a cache; a named cache serves the second start.
 expect 0 '"builds":	1' $bench --shape "h2 q5 k7 d8" --engine reference --json -
 expect 0 '"builds":	1' env CLATTN_CACHE= CLATTN_CACHE_DIR="$scratch/cache" $bench --shape "h2 q5 k7 d8" --engine reference --json -
 expect 0 '"builds":	0' env CLATTN_CACHE= CLATTN_CACHE_DIR="$scratch/cache" $bench --shape "h2 q5 k7 d8" --engine reference --json -
@@ -73,7 +73,7 @@ equals 640 "$(awk -v ms="$(number median_ms)" -v rate="$(number tflops)" 'BEGIN 
 expect 1 "no engine that was asked for serves" env CLATTN_DEVICE_OVERRIDE=max_work_group=1 \
     $bench --shape "q4 d8" --engine simt
 
-# A wrong answer is a failure, however fast it came.
+# A wrong answer is a failure.
 cp -r "$here/../../cl" .
 sed 's/RESCALE(e, m\[r\], base)/RESCALE(e, base, m[r])/' "$here/../../cl/softmax.cl" >cl/softmax.cl
 cmp -s cl/softmax.cl "$here/../../cl/softmax.cl" && equals "an altered softmax.cl" "the same text"

@@ -1,8 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # ctest: quick
-# `clattn check` as its user sees it: what is told, when, and where it is written; whether answers are right is the matrix's own
-# test.
+# `clattn check` as its user sees it: what it prints, when and where. Whether answers are right is tested by the matrix.
 . "$(dirname "$0")/expect.sh"
 
 # an_engine_that_serves_nothing_takes_one_line
@@ -22,7 +21,7 @@ done
 equals "{" "$(head -c 1 alone.json)"
 expect 0 "1 passed" cat report
 
-# a_failure_is_in_the_report: kernel text whose rescale is inverted.
+# a_failure_is_in_the_report: the kernel source has an inverted rescale.
 cp -r "$here/../../cl" .
 sed 's/RESCALE(e, m\[r\], base)/RESCALE(e, base, m[r])/' "$here/../../cl/softmax.cl" >cl/softmax.cl
 cmp -s cl/softmax.cl "$here/../../cl/softmax.cl" && equals "an altered softmax.cl" "the same text"

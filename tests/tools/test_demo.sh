@@ -16,7 +16,7 @@ expect 0 "   the ░░░░ ░░░░ ░░░░ ░░░░ ███�
 expect 0 "</svg>" tail -n 1 picture.svg
 equals "$(grep -c '<rect' picture.svg)" "$(grep -c '<rect.*/>' picture.svg)"
 
-# Without a rescale the sample is wrong, and the demo says so.
+# With kernel source that lacks the rescale the sample is wrong, and the demo says so.
 cp -r "$here/../../cl" .
 sed 's/RESCALE(e, m\[r\], base)/RESCALE(e, base, m[r])/' "$here/../../cl/softmax.cl" >cl/softmax.cl
 expect 1 "WRONG" env CLATTN_SOURCE_DIR="$scratch" "$clattn" run --demo --engine reference

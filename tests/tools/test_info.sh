@@ -24,7 +24,7 @@ expect 0 '"platforms"' "$clattn" info --json
 expect 0 '"local_mem"' "$clattn" info --json
 expect 0 '"default"' "$clattn" info --json
 
-# A shape: who serves it, or why nobody does; either way an answer.
+# A shape: which engine serves it, or why none does.
 expect 0 "engine: reference" env CLATTN_ENGINE=reference "$clattn" info --for "b2 hq8 hkv2 q37 k53 d8 causal=bottom-right"
 expect 0 "order tried" "$clattn" info --for "q5 d8"
 expect 0 '"engine":	"reference"' env CLATTN_ENGINE=reference "$clattn" info --json --for "q5 d8"

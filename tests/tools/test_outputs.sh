@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # ctest: quick
-# What a command writes: whole under its final name or not there at all, apart from the report, and never two outputs in one file.
+# An output of a command is complete under its final name or absent, separate from the report, and no two share a file.
 . "$(dirname "$0")/expect.sh"
 
 zero='\000\000\000\000' five='\000\000\240\100' ten='\000\000\040\101'

@@ -99,7 +99,7 @@ if [ -c /dev/full ]; then
     [ -c /dev/full ] || equals "/dev/full" "gone"
 fi
 
-# A wrong answer is noticed: the same run on kernel text whose rescale is inverted.
+# A wrong answer is noticed: the same run with kernel source whose rescale is inverted.
 expect 0 "check      right" run --q "$data/q.npy" --k "$data/k.npy" --v "$data/v.npy" --out o.npy --check
 cp -r "$here/../../cl" .
 sed 's/RESCALE(e, m\[r\], base)/RESCALE(e, base, m[r])/' "$here/../../cl/softmax.cl" >cl/softmax.cl

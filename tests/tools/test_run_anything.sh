@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # ctest: timeout=600
-# `clattn run` as a whole with files and options that were drawn or damaged by a fixed seed: whatever it is given, it ends with an
-# exit code that its help names and a text that says why; an output is whole or not there. RUN_ANYTHING_CASES: how many (200).
+# `clattn run` with random or damaged files and options, from a fixed seed: it always ends with an exit code that its help names
+# and a message that says why; an output is complete or absent. RUN_ANYTHING_CASES: how many (200).
 . "$(dirname "$0")/expect.sh"
 cases=${RUN_ANYTHING_CASES:-200}
 
@@ -59,7 +59,7 @@ BEGIN {
     }
 }' >cases
 
-# make FILE DTYPE SHAPE BYTES AT VALUE: zeros behind a header, whose byte AT is VALUE where AT is not -1.
+# make FILE DTYPE SHAPE BYTES AT VALUE: zeros after a header, whose byte AT is VALUE where AT is not -1.
 make()
 {
     npy "$1" "$2" "$3" ''
@@ -96,7 +96,7 @@ while read -r line; do
     eval "$line"
 done <cases
 equals "$cases cases" "$ended cases"
-# That many get through, or nothing but the first checks is tried.
+# So many cases must succeed; otherwise only the first checks would be tested.
 [ $right -ge $((cases / 10)) ] || equals "a tenth right" "$right right"
 echo "$ended cases, $right right"
 finish

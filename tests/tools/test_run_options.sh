@@ -56,7 +56,7 @@ expect 2 "--mask: its shape (2, 2) does not go with" run $io --mask m3.npy
 expect 2 "--mask: v.npy holds <f4; a mask holds bool" run $io --mask v.npy
 expect 4 "--mask: absent.npy" run $io --mask absent.npy
 
-# Biases: never scaled; -inf hides.
+# Biases: never scaled; -inf masks a key.
 npy k12.npy '<f4' '(2, 1)' "$one$two"
 npy v01.npy '<f4' '(2, 1)' "$zero$one"
 npy b.npy '<f4' '(2,)' "$zero$minus1"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # ctest: quick
-# Help, versions, and what a wrong command line is answered with. Nothing here computes.
+# Help, versions, and the messages for wrong command lines. Nothing here computes.
 . "$(dirname "$0")/expect.sh"
 
 expect 0 "clattn 0." "$clattn" --version
@@ -33,7 +33,7 @@ expect 2 "problem.heads_q (3) must be a multiple of heads_kv (2)" "$clattn" info
 expect 2 "more than 2^50 rows" "$clattn" info --for "b536870912 hq536870912 q536870912 d64" --json
 expect 2 "leave one out" "$clattn" info --facts --for "q1 d64"
 
-# Shapes that are none.
+# Texts that are no shapes.
 for command in check bench; do
     expect 2 "heads_q (3) must be a multiple of heads_kv (2)" "$clattn" $command --shape "q4 d8 hq3 hkv2"
     expect 2 "past the sizes of the shape" "$clattn" $command --shape "q4 d8 call=2,4,4"
@@ -46,11 +46,11 @@ expect 0 "q0" "$clattn" check --list --full --group empty --work 1
 expect 0 "# decode" "$clattn" check --list --group decode --work 1
 lacks "decode  "
 
-# A full disk is an error, not a silent half.
+# A full disk is an error, and no half of the output is left without a message.
 # shellcheck disable=SC2016 # expanded by that shell
 [ -e /dev/full ] && expect 4 "standard output" sh -c '"$0" help >/dev/full' "$clattn"
 
-# Without any OpenCL driver: the text says what to install.
+# Without any OpenCL driver, the message says what to install.
 mkdir none
 # shellcheck disable=SC2086 # several words
 for words in "info" "run --demo" "check" "bench"; do

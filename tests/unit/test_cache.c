@@ -105,7 +105,7 @@ static void without_a_store_nothing_happens(void **state)
     assert_false(cla_cache_key_of(&cache, "program", "", &text, &none));
 }
 
-/* A folder, or an entry, that another user could have filled: nothing is read from it, and nothing of it is touched. */
+/* A folder or an entry that another user could have written is neither read nor changed. */
 static void what_others_may_write_to_is_not_used(void **state)
 {
     (void)state;
@@ -175,7 +175,7 @@ static void the_folder_is_kept_in_order(void **state)
     assert_true(holds(&key, "1"));
 }
 
-/* What was used since it was written stays; its neighbour, written later, goes. */
+/* An entry that was used since it was written stays; one written later but never used is removed. */
 static void a_used_entry_is_young_again(void **state)
 {
     (void)state;
@@ -202,7 +202,7 @@ enum { PROCESSES = 16, THREADS = 8, ENTRIES = 4, ROUNDS = 60, CONTENT = 20000 };
 
 static struct cache_key keys[ENTRIES];
 
-/* The content of an entry says which it is, in every byte. */
+/* Every byte of an entry's content tells which entry it is. */
 static void fill(char *content, size_t entry) { memset(content, 'a' + (int)entry, CONTENT); }
 
 static void *use_the_folder(void *seed)
@@ -257,7 +257,7 @@ int renameat(int from_folder, const char *from, int to_folder, const char *to)
     return (int)syscall(SYS_renameat2, from_folder, from, to_folder, to, 0);
 }
 
-/* The entry before stays, and what the process leaves goes once it is old. */
+/* The previous entry stays, and the file that the process left is removed once it is old. */
 static void a_writer_killed_before_the_rename_costs_its_own_entry_only(void **state)
 {
     (void)state;
@@ -315,7 +315,7 @@ static void many_processes_share_a_folder_and_some_are_killed(void **state)
         killed += WIFSIGNALED(status);
         assert_true(WIFSIGNALED(status) ? i % 4 == 0 : WEXITSTATUS(status) == 0);
     }
-    print_message("%zu of %d processes were killed at work\n", killed, (int)PROCESSES);
+    print_message("%zu of %d processes were killed while working\n", killed, (int)PROCESSES);
     assert_true(folder_list(cache.folder.data, ".clb", &names));
     for (size_t i = 0; i < ENTRIES; i++) {
         struct text content = {0};

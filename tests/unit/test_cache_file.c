@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a cache entry looks like, and that no damage to it goes unseen. */
+ * The format of a cache entry, and that any damage to it is noticed. */
 #include "support.h"
 
 #include "cache_file.h"
@@ -35,7 +35,7 @@ static void an_entry_comes_back(void **state)
     cla_text_free(&file);
 }
 
-/* The same bytes on every machine: they were written down once. */
+/* The format is the same on every machine: these are its bytes. */
 static void the_byte_order_is_fixed(void **state)
 {
     (void)state;
@@ -64,7 +64,7 @@ static void every_changed_byte_is_seen(void **state)
         for (int change = 1; change < 256; change++) {
             file.data[i] = (char)(file.data[i] ^ change);
             if (decodes(&file)) {
-                fail_msg("byte %zu changed by %d goes unseen", i, change);
+                fail_msg("byte %zu changed by %d is not noticed", i, change);
             }
             file.data[i] = (char)(file.data[i] ^ change);
         }

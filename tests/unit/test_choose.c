@@ -62,7 +62,7 @@ static void the_fixtures_are_many_and_complete(void **state)
 /* What every configuration must obey, checked here without the library's own rule. */
 static void check_config(const char *device, const char *text, const struct facts *facts, const struct config *c)
 {
-    /* Square tiles hide swapped axes; what vendor instructions dictate is proven on the device instead, and large tiles by the
+    /* Swapped axes do not show in square tiles; those of vendor instructions are tested on the device, and large tiles by the
      * smaller ones of the same text. */
     const bool ok = c->engine != NULL && c->block_m >= 1 && c->block_n >= 1 &&
                     (c->block_m != c->block_n || c->block_m >= 128 || c->engine->vendor) && c->work_group >= 1 &&
@@ -133,7 +133,7 @@ static const char *expected_engine(const struct facts *facts, const clattn_probl
     return facts->nv_compute == 90 ? "nv_wgmma" : "nv_mma";
 }
 
-/* GPUs with real work-groups get the fast path on ordinary shapes. */
+/* GPUs with ordinary work-groups get the fast engine on ordinary shapes. */
 static void gpus_get_the_fast_path(void **state)
 {
     (void)state;
@@ -157,7 +157,7 @@ static void gpus_get_the_fast_path(void **state)
     assert_true(seen >= 30);
 }
 
-/* Tiles whose sums Intel's compiler keeps in registers, by what tools/scripts/offline.sh shows. */
+/* Tiles whose sums Intel's compiler keeps in registers, as tools/scripts/offline.sh shows. */
 static void intel_gpus_get_tiles_of_few_sums(void **state)
 {
     (void)state;
@@ -189,7 +189,7 @@ static void intel_gpus_get_tiles_of_few_sums(void **state)
     }
 }
 
-/* The build option is one of Intel's own compiler, not of whoever drives such a GPU. */
+/* The build option belongs to Intel's compiler; other drivers of such a GPU do not get it. */
 static void large_registers_are_asked_of_intels_compiler(void **state)
 {
     (void)state;
@@ -250,7 +250,7 @@ static void small_devices_get_tiles_that_fit(void **state)
     }
 }
 
-/* However many compute units a device claims: more of them never lead to larger tiles, and no engine is lost. */
+/* More compute units never lead to larger tiles, and no engine stops serving, whatever number a device reports. */
 static void absurd_numbers_of_compute_units_do_not_wrap(void **state)
 {
     (void)state;
@@ -333,7 +333,7 @@ static void the_caller_may_force_and_avoid_engines(void **state)
     cla_text_free(&candidates.declined);
 }
 
-/* Mesa's compiler knows the builtin too, and ends the process over it. */
+/* Mesa's compiler also knows the builtin, but ends the process when it meets it. */
 static void no_engine_serves_and_every_reason_is_given(void **state)
 {
     (void)state;
@@ -354,7 +354,7 @@ static void no_engine_serves_and_every_reason_is_given(void **state)
     cla_text_free(&candidates.declined);
 }
 
-/* A fused engine serves and leaves the scores to the one that has them, for their heads alone. */
+/* A fused engine serves, and the engine that can write scores adds them for their heads only. */
 static void scores_come_from_the_unfused_engine(void **state)
 {
     (void)state;
@@ -410,7 +410,7 @@ static void choosing_is_a_pure_function(void **state)
     cla_text_free(&second.declined);
 }
 
-/* The unfused engine says what it needs before anyone pays for it. */
+/* The unfused engine declines by the memory it needs before anything is allocated. */
 static const struct config *split_choice(const struct facts *facts, const char *text, const char *engine,
                                          clattn_problem *problem, struct candidates *candidates)
 {
@@ -423,8 +423,8 @@ static const struct config *split_choice(const struct facts *facts, const char *
     return &candidates->list[0];
 }
 
-/* The group that ends the last chunk adds them up where NVIDIA's memory model says what groups see of each other, and where
- * there are few of them and of rows. A launch and its place in the workspace follow from that; chunks do not depend on it. */
+/* The group that finishes the last chunk merges them where NVIDIA's memory model makes other groups' writes visible, and where
+ * there are few chunks and few rows. The launches and the workspace follow from that; the chunks do not depend on it. */
 static void chunks_are_merged_in_the_last_group_where_it_pays(void **state)
 {
     (void)state;
@@ -466,7 +466,7 @@ static void chunks_are_merged_in_the_last_group_where_it_pays(void **state)
     }
 }
 
-/* On CPUs for a single one of bytes side by side, elsewhere where four share them. */
+/* On CPUs even for one head whose mask bytes are contiguous, elsewhere where four heads share the mask. */
 static void masks_are_classified_where_it_pays(void **state)
 {
     (void)state;

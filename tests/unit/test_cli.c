@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tools/base/cli.c: how options are read. What is printed is tested on the program itself, in tests/tools. */
+ * tools/base/cli.c: how options are read. Output is tested with the program itself, in tests/tools. */
 #include "support.h"
 
 #include "cli.h"

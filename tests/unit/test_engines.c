@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * src/engines.c, and what stands in the text and the workspace that an engine's host half asks for. */
+ * src/engines.c, and the kernel source and workspace that an engine's host half asks for. */
 #include "support.h"
 
 #include "choose.h"
@@ -111,7 +111,7 @@ static void the_unfused_workspace_holds_the_scores(void **state)
     assert_false(unfused->serves(&facts, &problem, why, sizeof why));
 }
 
-/* Each launch says how much a group does, so that long calls can be cut; groups that take tiles in turn cannot. */
+/* Each launch says how much a group does, so that long calls can be sliced; groups that claim tiles cannot be sliced. */
 static void launches_tell_what_a_slice_is_measured_by(void **state)
 {
     (void)state;
@@ -137,7 +137,7 @@ static void launches_tell_what_a_slice_is_measured_by(void **state)
     }
 }
 
-/* Kernel text of one plan and another differ in types, head sizes and tiles only: lengths, counts, strides, scale stay out. */
+/* Kernel sources differ in types, head sizes and tiles only: lengths, counts, strides and scale do not appear in them. */
 static void lengths_never_appear_in_kernel_source(void **state)
 {
     (void)state;
@@ -178,8 +178,7 @@ static void nv_wgmma_declines_rows_past_2_to_the_31(void **state)
     assert_contains(why, "2^31 rows");
 }
 
-/* Tiles by head size, and where keys are hidden in much of what a tile computes; the limits are what docs/notes
- * measured. */
+/* Tiles depend on the head size and on how much of a tile is masked; docs/notes has the measured limits. */
 static void nv_wgmma_takes_other_tiles_for_short_calls(void **state)
 {
     (void)state;
@@ -224,7 +223,7 @@ static void nv_wgmma_takes_other_tiles_for_short_calls(void **state)
     }
 }
 
-/* Few queries and steps that the accelerator cannot walk are nv_mma's. */
+/* nv_mma serves few queries, and strides that the tensor memory accelerator cannot use. */
 static void nv_wgmma_names_what_it_declines(void **state)
 {
     (void)state;
@@ -246,7 +245,7 @@ static void nv_wgmma_names_what_it_declines(void **state)
     assert_contains(why, "head sizes up to 256");
 }
 
-/* Where copies alone fill a slot and a row stays within a warp; smaller heads are slower with them (docs/notes). */
+/* Where only copies fill a slot and a row stays within a warp; smaller heads are slower with such barriers (docs/notes). */
 static void simt_gives_slots_barriers_of_their_own(void **state)
 {
     (void)state;

@@ -69,7 +69,7 @@ static void the_manual_page_describes_every_variable(void **state)
     free(text);
 }
 
-/* A second place that reads variables would know nothing of applications that have them ignored. */
+/* Only one file reads variables, so that an application can have all of them ignored. */
 static void no_other_file_reads_variables(void **state)
 {
     (void)state;

@@ -184,7 +184,7 @@ static void later_overrides_win(void **state)
     assert_int_equal(facts.local_mem, 32768);
 }
 
-/* NVIDIA declares up to 226 KiB in a kernel while it reports 48: only a lower limit pulls the other down. */
+/* On NVIDIA a kernel may declare up to 226 KiB while the device reports 48: only a lower limit reduces the other. */
 static void static_local_memory_only_shrinks_with_local_memory(void **state)
 {
     (void)state;

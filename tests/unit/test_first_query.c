@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ctest: posix threads */
-/* The first question of a process for platforms, from many threads, with the loader's function replaced by one that watches. */
+/* The first query for platforms in a process, from many threads. The loader's function is replaced by one that counts. */
 #include "support.h"
 
 #include <pthread.h>

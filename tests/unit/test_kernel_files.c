@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Rules for the text under cl/ that a reader could check by eye: OpenCL C 1.1 without extensions, on devices without fp64. */
+ * Rules for the kernel source under cl/ that need no compiler: OpenCL C 1.1 without extensions, on devices without fp64. */
 /* ctest: posix */
 #include "support.h"
 
@@ -24,7 +24,7 @@ static void blank(char *at, size_t length)
     }
 }
 
-/* Replaces comments and the insides of string literals by blanks, so that words in them count for nothing. */
+/* Replaces comments and the insides of string literals by blanks, so that words in them are ignored. */
 static void blank_comments(char *text)
 {
     for (char *at = text; *at != '\0'; at++) {
@@ -178,7 +178,7 @@ static void kernel_parameters_have_legal_types(void **state)
                     fail_msg("%s:%d: a kernel parameter of type %s", files[i].name, line_of(files[i].text, at), words[j]);
                 }
             }
-            /* half only behind a pointer. */
+            /* half only as the target of a pointer. */
             const char *half = find_word(list, "half");
             assert_true(half == NULL || strchr(half, '*') != NULL);
             free(list);
@@ -218,7 +218,7 @@ static void no_extension_is_assumed(void **state)
     }
 }
 
-/* One implementation has no fma() that links: only the macro that chooses between it and mad() says it. */
+/* In one implementation fma() does not link: only the macro that chooses between it and mad() names it. */
 static void only_base_says_fma(void **state)
 {
     (void)state;
@@ -264,8 +264,8 @@ static bool is_algorithm(const char *name)
     return strchr(name + strlen("cl/"), '/') == NULL || !strncmp(name, "cl/split/", 9);
 }
 
-/* The rule of this project for conditions of a row: a vector comparison gives -1, a scalar one 1. Algorithm files must not
- * know the difference; nor which work-item they run in, nor whose device it is. */
+/* A vector comparison gives -1 for true, a scalar one 1. Algorithm files test conditions of a row so that both work, and they
+ * name neither the work-item that runs them nor a vendor. */
 static void algorithm_files_name_no_lane_and_no_vendor(void **state)
 {
     (void)state;

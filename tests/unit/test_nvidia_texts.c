@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The kernel texts of the NVIDIA engines for chips that are not here: each composes, and its host half counts what the text
- * wants. With CLATTN_TEXTS naming a folder they are written there, for tools/scripts/nvidia_offline.sh to compile. */
+ * The kernel sources of the NVIDIA engines for chips that are not present: each is composed, and its host half counts what the
+ * source needs. Where CLATTN_TEXTS names a folder they are written there, for tools/scripts/nvidia_offline.sh to compile. */
 #include "choose.h"
 #include "device_facts.h"
 #include "files.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tools/verify/oracle.c against numbers worked out by hand: the judge of all other tests must be right itself. */
+ * tools/verify/oracle.c against numbers computed by hand: all other tests rely on it. */
 #include "support.h"
 
 #include "../../tools/base/half.c"
@@ -107,7 +107,7 @@ static void lse_is_natural(void **state)
     near(lse, 2.0794415);
 }
 
-/* The rows that the library will not read are not read here either. */
+/* The oracle, like the library, does not read masked rows. */
 static void masked_values_leave_no_trace(void **state)
 {
     const float k[] = {1, NAN}, v[] = {3, INFINITY};
@@ -250,7 +250,7 @@ static void mask_and_bias_are_applied(void **state)
     begin(&x, "q1 k2 d1 mask=1", v)->mask = mask; /* broadcast along the keys, */
     attend(&x);
     near(x.o[0], 0.5);
-    begin(&x, "q1 k2 d1 mask=1", v)->mask = mask; /* or a single column of its own, which hides the rest */
+    begin(&x, "q1 k2 d1 mask=1", v)->mask = mask; /* or a single column of its own, so that the rest is masked */
     x.call.mask_columns = 1;
     x.call.q = one;
     attend(&x);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Files, folders and the environment, as POSIX systems have them: what is not this user's alone is not read, and what goes
- * wrong while writing leaves the old file. */
+ * Files, folders and the environment on POSIX systems: files that other users may write are not read, and a failure while
+ * writing leaves the old file. */
 /* ctest: posix */
 #define _GNU_SOURCE /* syscall */
 #include "support.h"
@@ -195,7 +195,7 @@ static void an_entry_that_others_own_or_may_write_to_is_not_read(void **state)
     free(path);
 }
 
-/* Whatever takes the path's place meanwhile is not looked at. */
+/* A file or folder that replaces the path meanwhile is not used. */
 static void an_open_folder_stays_the_one_that_was_checked(void **state)
 {
     (void)state;
@@ -249,7 +249,7 @@ static void a_read_only_folder_is_left_alone(void **state)
 static volatile sig_atomic_t signals;
 static void count_signal(int number) { signals += number == SIGXFSZ; }
 
-/* Writing stops in the middle, as on a full disk; the signal of the limit, which ends a process, is not seen. */
+/* Writing stops in the middle, as on a full disk; the signal of the limit, which would end the process, is blocked. */
 static void a_full_disk_leaves_the_old_file(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * src/overlap.c: which tensors share an element, compared with a look at every element of both. */
+ * src/overlap.c: which tensors share an element, compared with a search of all elements of both. */
 #include "support.h"
 
 #include "overlap.h"
@@ -71,7 +71,7 @@ static void random_tensors_overlap_where_an_element_is_shared(void **state)
     assert_true(overlaps > trials / 10 && overlaps < trials * 9 / 10);
 }
 
-/* Q, K, V and O of each row side by side in one buffer, as large as a model has them. */
+/* Q, K, V and O of each row lie next to each other in one buffer, with sizes of real models. */
 static void interleaved_tensors_do_not_overlap(void **state)
 {
     (void)state;

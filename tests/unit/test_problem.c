@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * src/problem.c: the check of what the caller asked for, layouts, and how far a tensor reaches. */
+ * src/problem.c: validation of problems, layouts, and the extents of tensors. */
 #include "support.h"
 
 #include "problem.h"
@@ -111,7 +111,7 @@ static void outputs_must_not_overlap_themselves(void **state)
     assert_ok(cla_problem_take(&p, &taken, &error), &error);
 }
 
-/* Packed rows stand one after the other, also where each sequence has a single one. */
+/* Packed rows follow one another, also where each sequence has a single row. */
 static void packed_rows_must_not_overlap_each_other(void **state)
 {
     (void)state;
@@ -177,8 +177,8 @@ static void a_null_or_uninitialised_problem_is_refused(void **state)
     assert_refused(cla_problem_take(&raw, &taken, &error), CLATTN_INVALID_ARGUMENT, &error, "problem.struct_size");
 }
 
-/* A program built against an older header hands over a shorter struct: what lies behind it is not read and stays at its
- * default. */
+/* A program built against an older header passes a shorter struct: nothing past its end is read, and the other fields keep
+ * their defaults. */
 static void a_shorter_struct_is_filled_up(void **state)
 {
     (void)state;
@@ -190,7 +190,7 @@ static void a_shorter_struct_is_filled_up(void **state)
     assert_int_equal(taken.scores.kind, CLATTN_SCORES_NONE);
 }
 
-/* A field of a newer header is not silently left out. */
+/* A field of a newer header is refused rather than ignored. */
 static void a_newer_struct_with_an_unknown_option_is_refused(void **state)
 {
     (void)state;

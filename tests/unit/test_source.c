@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * src/source.c: kernel text from files, and the way back from a line of it to a file. */
+ * src/source.c: kernel source composed from files, and the map from its lines back to files. */
 #include "support.h"
 
 #include "embedded.h"
@@ -82,7 +82,7 @@ static void each_file_is_included_once(void **state)
     assert_int_equal(occurrences(source.text.data, "in_c"), 1);
     assert_lacks(source.text.data, "#include");
     assert_true(line_of(source.text.data, "in_c") < line_of(source.text.data, "in_a"));
-    /* Back in the includer, behind the line of the #include. */
+    /* Back in the including file, after the line of the #include. */
     assert_contains(source.text.data, "#line 2 \"cl/a.cl\"\nint in_a;\n");
     assert_contains(source.text.data, "#line 4 \"cl/a.cl\"\nint after_a;\n");
     cla_source_free(&source);
@@ -115,7 +115,7 @@ static void lines_find_their_files(void **state)
     cla_source_free(&source);
 }
 
-/* Every line of the real files comes back to its own place: the map serves drivers that ignore #line. */
+/* The map finds the file and line of every line of the real files, for drivers that ignore #line. */
 static void every_line_of_the_real_files_is_found(void **state)
 {
     (void)state;

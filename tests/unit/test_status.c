@@ -75,7 +75,7 @@ static void no_error_struct_is_accepted(void **state)
     cla_clear(NULL);
 }
 
-/* What is too long is cut, inside its own array and zero-terminated. */
+/* Texts that are too long are cut within their array and zero-terminated. */
 static void long_texts_are_cut(void **state)
 {
     (void)state;
@@ -98,7 +98,7 @@ static void long_texts_are_cut(void **state)
     }
 }
 
-/* An error that nobody initialised, but with zeros, gets its text like any other. */
+/* An error struct filled with zeros instead of clattn_error_init gets its message like any other. */
 static void an_error_of_zeros_gets_a_text(void **state)
 {
     (void)state;
@@ -112,7 +112,7 @@ static void an_error_of_zeros_gets_a_text(void **state)
     assert_int_equal(error.struct_size, 0);
 }
 
-/* However short the struct of an older header is: what it has is filled, and nothing after it is touched. */
+/* An older header's error struct may be shorter: the fields it has are filled, and nothing after it is written. */
 static void a_shorter_error_is_filled_as_far_as_it_reaches(void **state)
 {
     (void)state;
@@ -141,7 +141,7 @@ static void a_shorter_error_is_filled_as_far_as_it_reaches(void **state)
     }
 }
 
-/* A newer struct is taken while what we do not know of it is 0, as _init leaves it, and refused by name otherwise. */
+/* A newer struct is accepted while its unknown fields are 0, as _init leaves them, and refused by name otherwise. */
 static void what_a_newer_struct_sets_is_not_ignored(void **state)
 {
     (void)state;

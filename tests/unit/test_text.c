@@ -150,7 +150,7 @@ static void doubles_are_parsed(void **state)
     }
 }
 
-/* Programs set the locale; a comma must not reach kernel text or facts. Where no such locale is installed the C one serves. */
+/* Programs set the locale; a decimal comma must not reach kernel source or facts. Without such a locale the C one is used. */
 static void the_decimal_point_is_the_same_in_every_locale(void **state)
 {
     (void)state;
@@ -192,7 +192,7 @@ static void copying_out_follows_the_size_convention(void **state)
     assert_int_equal(needed, 1);
 }
 
-/* Once memory ran out the text stays failed, and the public functions say so. */
+/* After memory ran out the text stays failed, and public functions report it. */
 static void a_failed_text_stays_failed(void **state)
 {
     (void)state;

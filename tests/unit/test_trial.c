@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tools/trial*.c without a device: the text form, the buffers, and that the verdict turns red for everything it watches. */
+ * tools/verify/trial*.c without a device: the text form, the buffers, and that the verdict fails for every defect. */
 #include "support.h"
 
 #include "../../tools/base/half.c"
@@ -108,7 +108,7 @@ static void forget_an_lse(struct trial_data *data)
 {
     storage_fill_poison(CLATTN_FP32, (float *)data->lse.data + data->lse.origin, 1);
 }
-static void write_behind_the_end(struct trial_data *data)
+static void write_past_the_end(struct trial_data *data)
 {
     storage_set(data->o.type, data->o.data, data->o.count - GUARD, 0.0f);
 }
@@ -144,8 +144,8 @@ static void every_defect_is_noticed(void **state)
     expect_red("q4 k9 d8 lse", "o[b=0 h=0 i=2 d=3] was never written", forget_an_element);
     expect_red("q4 k9 d8 bf16 lse", "o[b=0 h=0 i=2 d=3] was never written", forget_an_element);
     expect_red("q4 k9 d8 lse", "lse[b=0 h=0 i=0 d=0] was never written", forget_an_lse);
-    expect_red("q4 k9 d8", "outside of the tensor", write_behind_the_end);
-    expect_red("q4 k9 d8 fp16 layout=reversed-seq", "outside of the tensor", write_behind_the_end);
+    expect_red("q4 k9 d8", "outside of the tensor", write_past_the_end);
+    expect_red("q4 k9 d8 fp16 layout=reversed-seq", "outside of the tensor", write_past_the_end);
     expect_red("q4 k9 d8", "outside of the tensor", write_before_the_start);
     expect_red("q4 k9 d8 layout=inner2", "outside of the tensor", write_a_gap);
     expect_red("q4 k9 d8", "o[b=0 h=0 i=1 d=1]", shift_an_output);
@@ -157,7 +157,7 @@ static void every_defect_is_noticed(void **state)
     expect_red("q4 k900 d8 bf16 inputs=equal", "|out - ref| / |ref|", scale_all); /* too small for the largest error to tell */
 }
 
-/* fp32 holds -1e9 to 64, and yet 64 equal scores of that size weigh the same. */
+/* fp32 has a spacing of 64 at -1e9, and yet 64 equal scores of that size weigh the same. */
 static void large_scores_allow_no_more_than_others(void **state)
 {
     (void)state;
@@ -167,7 +167,7 @@ static void large_scores_allow_no_more_than_others(void **state)
     expect_red("q4 k64 d8 lse level=-1e37 winner=all", "lse[b=0 h=0 i=1]", drop_an_lse);
 }
 
-/* Whatever order an engine sums in: otherwise a unit in the last place would decide which key wins. */
+/* Equal keys have equal scores in any order of summation; otherwise a unit in the last place would decide which key wins. */
 static void equal_keys_have_equal_scores_in_any_order(void **state)
 {
     static const char *const texts[] = {"q2 k9 d128 level=-1e30 winner=all", "q2 k9 d40 bf16 level=3.4e38 winner=thirds",
@@ -270,7 +270,7 @@ static void tensors_past_all_memory_are_refused(void **state)
     }
 }
 
-/* What makes the tests see a forgotten rescale: most rows' best key so far lies in the last block so far. */
+/* A forgotten rescale shows because in most rows the maximum rises with each block. */
 static void scores_rise_towards_the_last_block(void **state)
 {
     const struct trial trial = parse("hq4 q32 k64 d16");

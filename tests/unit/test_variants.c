@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a plan builds for calls below its bounds, over the facts of real devices: that it is what these calls want. */
+ * What a plan builds for calls below its bounds is what these calls need, over the facts of real devices. */
 #include "support.h"
 
 #include "choose.h"
@@ -142,7 +142,7 @@ static void calls_get_what_a_plan_for_them_would_have(void **state)
     assert_int_equal(missing, 0);
 }
 
-/* Guards cla_same_kernels against a new number of struct config that stands in kernel source. */
+/* Fails when a new field of struct config appears in kernel source and cla_same_kernels does not compare it. */
 static void the_same_kernels_have_the_same_source(void **state)
 {
     (void)state;

@@ -39,7 +39,7 @@ enum { CLA_MAX_CONFIGS = 28, CLA_MAX_LAUNCHES = 4, CLA_MAX_ENGINES = 16 };
 struct engine {
     const char *name;
     const char *file;        /* its device half, such as "cl/engines/simt/simt.cl" */
-    const char *kernel_file; /* the loop: "cl/attention.cl" for fused engines; NULL: the engine has its own kernels */
+    const char *kernel_file; /* the file of its kernels: "cl/attention.cl", if it has no loop of its own */
     bool on_request;         /* chosen only when the caller names it */
     bool vendor;             /* goes past the standard: used only after the self-check (src/selfcheck.h) */
     const char *ptx_target;  /* NULL, or the architecture for which its program is built a second time (src/ptx.h) */

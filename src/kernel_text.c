@@ -49,15 +49,13 @@ void cla_kernel_defines(const struct facts *facts, const clattn_problem *problem
 clattn_status cla_kernel_source(const struct facts *facts, const clattn_problem *problem, const struct config *config,
                                 const char *folder, struct source *source, clattn_error *error)
 {
-    /* The engine's file comes after the rows and keys that it processes and before the loop that calls it. An engine with its
-     * own kernels has no loop file. */
+    /* The engine's file comes after the rows and keys that it processes and before the kernels that call it. */
     const char *const files[] = {"cl/base.cl", "cl/args.cl", "cl/tile.cl", config->engine->file, config->engine->kernel_file};
-    const size_t count = config->engine->kernel_file ? 5 : 4;
     struct text defines = {0};
     cla_kernel_defines(facts, problem, config, &defines);
     clattn_status status =
         defines.failed ? cla_fail(error, CLATTN_OUT_OF_HOST_MEMORY, "", "out of host memory while composing kernel text")
-                       : cla_source_compose(source, defines.data, files, count, folder, error);
+                       : cla_source_compose(source, defines.data, files, sizeof files / sizeof *files, folder, error);
     cla_text_free(&defines);
     snprintf(source->kernel, sizeof source->kernel,
              "%s (block_m %d, block_n %d, work_group %d, head_dim %" PRId64 "/%" PRId64 ")", config->engine->name,

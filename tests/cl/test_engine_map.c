@@ -332,8 +332,8 @@ static size_t run_all(const struct facts *facts, const struct facts *here, const
         char why[200];
         struct config list[CLA_MAX_CONFIGS];
         const struct engine *engine = cla_engines[i];
-        if (engine->kernel_file == NULL || strcmp(engine->kernel_file, "cl/attention.cl") != 0 ||
-            !engine->serves(facts, &problem, why, sizeof why) || (engine->permit && !engine->permit(why, sizeof why))) {
+        if (strcmp(engine->kernel_file, "cl/attention.cl") != 0 || !engine->serves(facts, &problem, why, sizeof why) ||
+            (engine->permit && !engine->permit(why, sizeof why))) {
             continue;
         }
         const size_t count = engine->configs(facts, &problem, list);

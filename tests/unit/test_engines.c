@@ -68,6 +68,10 @@ static void engines_are_twin_files(void **state)
         }
         assert_int_equal(host, 1);
         assert_int_equal(device, 1);
+        char *kernels = path_join(CLATTN_SOURCE_DIR, cla_engines[i]->kernel_file), *text = file_read(kernels);
+        assert_non_null(text);
+        free(text);
+        free(kernels);
     }
     names_free(&hosts);
     names_free(&devices);

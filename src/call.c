@@ -91,12 +91,11 @@ static void add(struct buffer_list *list, const char *field, clattn_buffer *buff
     list->tensors[list->count++] = t;
 }
 
-/* Q, K, V, O, and the other outputs. Packed tensors have one batch entry and all rows of all sequences. */
+/* Q, K, V, O, and the other outputs. */
 static void add_main_buffers(struct buffer_list *list, const clattn_problem *p, clattn_call *call, size_t workspace_bytes)
 {
-    const bool packed = p->packed.starts != CLATTN_NO_INTEGERS;
-    const int64_t batch = packed ? 1 : call->batch;
-    const int64_t rows = packed ? p->packed.total_q : call->seq_q, keys = packed ? p->packed.total_kv : call->seq_kv;
+    const int64_t batch = cla_entries(p, call->batch);
+    const int64_t rows = cla_rows_q(p, call->seq_q), keys = cla_rows_kv(p, call->seq_kv);
     const int64_t q[] = {batch, p->heads_q, rows, p->head_dim_qk}, k[] = {batch, p->heads_kv, keys, p->head_dim_qk};
     const int64_t v[] = {batch, p->heads_kv, keys, p->head_dim_v}, o[] = {batch, p->heads_q, rows, p->head_dim_v};
     const int64_t lse[] = {batch, p->heads_q, rows, 1};
@@ -149,8 +148,7 @@ static clattn_status check_tensor_strides(const char *name, const clattn_problem
 /* With a stride of 0, writes to an output would race. */
 static clattn_status check_output_strides(const clattn_problem *p, const clattn_call *call, clattn_error *error)
 {
-    const bool packed = p->packed.starts != CLATTN_NO_INTEGERS;
-    const int64_t batch = packed ? 1 : call->batch, rows = packed ? p->packed.total_q : call->seq_q;
+    const int64_t batch = cla_entries(p, call->batch), rows = cla_rows_q(p, call->seq_q);
     TRY(cla_check_output_stride("call.o_strides.batch", batch, call->o_strides.batch, error));
     TRY(cla_check_output_stride("call.o_strides.head", p->heads_q, call->o_strides.head, error));
     TRY(cla_check_output_stride("call.o_strides.row", rows, call->o_strides.row, error));

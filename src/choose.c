@@ -148,7 +148,7 @@ static int64_t chunk_of(const struct facts *facts, const clattn_problem *problem
 static bool merges_inside(const struct facts *facts, const clattn_problem *problem, int chunk)
 {
     const int64_t chunks = cla_divide_up(problem->seq_kv, chunk);
-    const int64_t group = problem->heads_kv > 0 ? problem->heads_q / problem->heads_kv : 1;
+    const int64_t group = cla_group_size(problem);
     return cla_facts_has_inter_group_visibility(facts) && problem->head_dim_v <= MERGE_MAX_DIM &&
            problem->seq_q * group <= MERGE_MAX_ROWS &&
            problem->batch * problem->heads_kv <= MERGE_MAX_GROUPS / (chunks > 0 ? chunks : 1);
@@ -333,7 +333,7 @@ static size_t edges_below(int64_t bound, const int64_t *edges, size_t edge_count
 size_t cla_call_sizes(const clattn_problem *p, struct call_size list[CLA_MAX_CALL_SIZES])
 {
     int64_t queries[1 + 2 * (COUNT(row_edges) + COUNT(query_edges))], keys[1 + 2 * COUNT(key_edges)];
-    const int64_t group = p->heads_kv > 0 && p->heads_q > 0 ? p->heads_q / p->heads_kv : 1;
+    const int64_t group = cla_group_size(p);
     size_t query_count = edges_below(p->seq_q, query_edges, COUNT(query_edges), 1, queries, 0), count = 0;
     query_count = edges_below(p->seq_q, row_edges, COUNT(row_edges), group, queries, query_count);
     const size_t key_count = edges_below(p->seq_kv, key_edges, COUNT(key_edges), 1, keys, 0);

@@ -136,7 +136,7 @@ void cla_launch_args(const clattn_problem *p, const struct config *config, const
     args->heads_kv = (int32_t)p->heads_kv;
     args->seq_q = (int32_t)call->seq_q;
     args->seq_kv = (int32_t)call->seq_kv;
-    args->group = p->heads_kv > 0 && p->heads_q > 0 ? (int32_t)(p->heads_q / p->heads_kv) : 1;
+    args->group = (int32_t)cla_group_size(p);
     args->pack = choose_pack(config, call->seq_q, args->group);
     args->q_blocks = (int32_t)cla_divide_up(call->seq_q * args->pack, config->block_m);
     args->chunk = config->chunk;

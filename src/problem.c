@@ -53,9 +53,7 @@ void clattn_problem_set_layout(clattn_problem *problem, clattn_layout layout)
         return;
     clattn_problem_init(p);
     memcpy(p, problem, known_size(problem));
-    const bool packed = is_packed(p);
-    const int64_t batch = packed ? 1 : p->batch;
-    const int64_t seq_q = packed ? p->packed.total_q : p->seq_q, seq_kv = packed ? p->packed.total_kv : p->seq_kv;
+    const int64_t batch = cla_entries(p, p->batch), seq_q = cla_rows_q(p, p->seq_q), seq_kv = cla_rows_kv(p, p->seq_kv);
     lay_out(&p->q, layout, batch, p->heads_q, seq_q, p->head_dim_qk);
     lay_out(&p->k, layout, batch, p->heads_kv, seq_kv, p->head_dim_qk);
     lay_out(&p->v, layout, batch, p->heads_kv, seq_kv, p->head_dim_v);
@@ -94,6 +92,14 @@ bool cla_tensor_extent(const int64_t sizes[4], const int64_t strides[4], int64_t
     }
     return true;
 }
+
+int64_t cla_group_size(const clattn_problem *p) { return p->heads_kv > 0 && p->heads_q > 0 ? p->heads_q / p->heads_kv : 1; }
+
+int64_t cla_entries(const clattn_problem *p, int64_t batch) { return is_packed(p) ? 1 : batch; }
+
+int64_t cla_rows_q(const clattn_problem *p, int64_t seq_q) { return is_packed(p) ? p->packed.total_q : seq_q; }
+
+int64_t cla_rows_kv(const clattn_problem *p, int64_t seq_kv) { return is_packed(p) ? p->packed.total_kv : seq_kv; }
 
 bool cla_packs_no_row(const clattn_problem *p) { return is_packed(p) && p->packed.total_q == 0; }
 
@@ -155,7 +161,7 @@ static clattn_status check_sizes(const clattn_problem *p, clattn_error *error)
 static clattn_status check_outputs(const clattn_problem *p, clattn_error *error)
 {
     /* Rows of all packed sequences stand one after the other, however short each of them is. */
-    const int64_t batch = is_packed(p) ? 1 : p->batch, rows = is_packed(p) ? p->packed.total_q : p->seq_q;
+    const int64_t batch = cla_entries(p, p->batch), rows = cla_rows_q(p, p->seq_q);
     if (cla_problem_is_empty(p->batch, p->heads_q, rows) || p->seq_q == 0) /* nothing is written; strides may be 0 */
         return CLATTN_SUCCESS;
     TRY(cla_check_output_stride("problem.o.strides.batch", batch, p->o.strides.batch, error));

@@ -18,6 +18,15 @@ int64_t cla_score_heads(const clattn_problem *problem);
 /* No tensor element would be written. */
 bool cla_problem_is_empty(int64_t batch, int64_t heads_q, int64_t seq_q);
 
+/* Query heads that share a key/value head; 1 where there are no heads. */
+int64_t cla_group_size(const clattn_problem *problem);
+
+/* Batch entries and rows of Q and O, of K and V: packed sequences are one entry with the rows of all of them; else there are
+ * `batch` entries of `seq` rows, the problem's numbers or a call's. */
+int64_t cla_entries(const clattn_problem *problem, int64_t batch);
+int64_t cla_rows_q(const clattn_problem *problem, int64_t seq_q);
+int64_t cla_rows_kv(const clattn_problem *problem, int64_t seq_kv);
+
 /* Sequences are packed, and there is no query row in any of them. */
 bool cla_packs_no_row(const clattn_problem *problem);
 

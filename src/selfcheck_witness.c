@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "selfcheck_witness.h"
+#include "problem.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -32,7 +33,7 @@ static void attend(const struct check_data *data, int64_t batch, int64_t head, i
 {
     const clattn_problem *p = data->problem;
     const int64_t dim = p->head_dim_qk, dim_v = p->head_dim_v;
-    const int64_t first = (batch * p->heads_kv + head / (p->heads_q / p->heads_kv)) * p->seq_kv;
+    const int64_t first = (batch * p->heads_kv + head / cla_group_size(p)) * p->seq_kv;
     const float *q = data->q + ((batch * p->heads_q + head) * p->seq_q + query) * dim;
     double top = -INFINITY, sum = 0.0;
     for (int64_t j = 0; j < p->seq_kv; j++) {

@@ -2,6 +2,7 @@
 #include "strides.h"
 
 #include "launch.h"
+#include "problem.h"
 
 enum { AXES = 4, WIDEST_LOAD = 16 };
 
@@ -25,10 +26,9 @@ bool cla_strides_serve(const clattn_problem *p, const clattn_tensor *tensor, con
                        int64_t *multiple)
 {
     static const char *const names[AXES] = {"batch", "head", "row", "column"};
-    const bool packed = p->packed.starts != CLATTN_NO_INTEGERS;
     const bool is_q = tensor == &p->q || tensor == &p->o, is_qk = tensor == &p->q || tensor == &p->k;
-    const int64_t queries = packed ? p->packed.total_q : p->seq_q, keys = packed ? p->packed.total_kv : p->seq_kv;
-    const int64_t sizes[AXES] = {packed ? 1 : p->batch, is_q ? p->heads_q : p->heads_kv, is_q ? queries : keys,
+    const int64_t queries = cla_rows_q(p, p->seq_q), keys = cla_rows_kv(p, p->seq_kv);
+    const int64_t sizes[AXES] = {cla_entries(p, p->batch), is_q ? p->heads_q : p->heads_kv, is_q ? queries : keys,
                                  is_qk ? p->head_dim_qk : p->head_dim_v};
     const int64_t planned[AXES] = {tensor->strides.batch, tensor->strides.head, tensor->strides.row, tensor->strides.column};
     const int64_t strides[AXES] = {given->batch, given->head, given->row, given->column};

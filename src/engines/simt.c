@@ -211,10 +211,7 @@ static void find_vectors(const clattn_problem *problem, struct tile *tile)
 }
 
 /* Rows of one K/V head, which may share a tile. */
-static int64_t rows_of_group(const clattn_problem *problem)
-{
-    return problem->seq_q * (problem->heads_kv > 0 ? problem->heads_q / problem->heads_kv : 1);
-}
+static int64_t rows_of_group(const clattn_problem *problem) { return problem->seq_q * cla_group_size(problem); }
 
 /* Few rows: the twin of cl/engines/simt/simt_few.cl. Up to FEW_MAX_ROWS rows of one K/V head, small tiles that read K and V
  * several times are faster than tall tiles that are mostly padding. */

@@ -2,6 +2,7 @@
  * cpu: a lane is a query, and a work-item computes a tile of whole vectors of queries. For CPU devices, where local memory is
  * plain memory and sharing it only makes work-items wait for each other. */
 #include "cpu.h"
+#include "../../problem.h"
 #include "../../quirks.h"
 
 #include "../../arithmetic.h"
@@ -32,7 +33,7 @@ int cla_cpu_lanes(const struct facts *facts) { return facts->vector_width >= 16 
 
 int cla_cpu_vectors(const struct facts *facts, const clattn_problem *problem, int most, int least)
 {
-    const int64_t group = problem->heads_kv > 0 ? problem->heads_q / problem->heads_kv : 1;
+    const int64_t group = cla_group_size(problem);
     int count = most;
     for (; count > least; count /= 2) {
         const int64_t rows = (int64_t)cla_cpu_lanes(facts) * count;

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * cpu_decode: few rows and many keys on CPU devices, at the speed of memory; lanes are elements of the head. */
 #include "cpu.h"
+#include "../../problem.h"
 
 enum { MAX_ROWS = 8, MAX_HEAD_DIM = 1024 };
 
 /* The most rows that share keys in a call. */
-static int64_t rows_at_most(const clattn_problem *problem)
-{
-    return problem->seq_q * (problem->heads_kv > 0 ? problem->heads_q / problem->heads_kv : 1);
-}
+static int64_t rows_at_most(const clattn_problem *problem) { return problem->seq_q * cla_group_size(problem); }
 
 static bool serves(const struct facts *facts, const clattn_problem *problem, char *why, size_t why_size)
 {

@@ -62,11 +62,7 @@ enum {
 };
 
 /* The most rows that a tile of one head, or of heads that share keys, can have. */
-static int64_t rows_at_most(const clattn_problem *problem)
-{
-    const int64_t group = problem->heads_kv > 0 ? problem->heads_q / problem->heads_kv : 1;
-    return problem->seq_q * (group > 0 ? group : 1);
-}
+static int64_t rows_at_most(const clattn_problem *problem) { return problem->seq_q * cla_group_size(problem); }
 
 /* Whether the tile suits the problem. Blocks of 48 keys are for head size 128, where the compiler adds register copies with 64
  * keys in two slots, and none with 48. With fewer keys than MANY_KEYS the part-empty last block costs too much, and other head

@@ -101,7 +101,7 @@ static bool is_mappable(const clattn_problem *problem, int64_t heads, int64_t ro
 {
     const int64_t limit = (int64_t)1 << 39;
     const int64_t strides[] = {tensor->strides.row, tensor->strides.head, tensor->strides.batch};
-    const int64_t sizes[] = {rows, heads, problem->packed.starts ? 1 : problem->batch};
+    const int64_t sizes[] = {rows, heads, cla_entries(problem, problem->batch)};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         if (sizes[i] > INT32_MAX || (sizes[i] > 1 && (strides[i] <= 0 || strides[i] % 8 != 0 || strides[i] >= limit)))
             return false;
@@ -111,7 +111,7 @@ static bool is_mappable(const clattn_problem *problem, int64_t heads, int64_t ro
 /* Whether O can be written through the local memory of Q. */
 static bool stages_output(const clattn_problem *problem)
 {
-    const int64_t rows = problem->packed.starts ? problem->packed.total_q : problem->seq_q;
+    const int64_t rows = cla_rows_q(problem, problem->seq_q);
     return problem->o.type == problem->q.type && panels(problem->head_dim_v) <= panels(problem->head_dim_qk) &&
            is_mappable(problem, problem->heads_q, rows, &problem->o);
 }
@@ -161,8 +161,8 @@ static bool serves(const struct facts *facts, const clattn_problem *problem, cha
     if (problem->head_dim_qk > MAX_HEAD_DIM || problem->head_dim_v > MAX_HEAD_DIM || problem->head_dim_qk % 8 != 0 ||
         problem->head_dim_v % 8 != 0)
         return cla_decline(why, why_size, "needs head sizes up to %d that are multiples of 8", MAX_HEAD_DIM);
-    const int64_t rows_q = problem->packed.starts ? problem->packed.total_q : problem->seq_q;
-    const int64_t rows_kv = problem->packed.starts ? problem->packed.total_kv : problem->seq_kv;
+    const int64_t rows_q = cla_rows_q(problem, problem->seq_q);
+    const int64_t rows_kv = cla_rows_kv(problem, problem->seq_kv);
     if (!is_mappable(problem, problem->heads_q, rows_q, &problem->q) ||
         !is_mappable(problem, problem->heads_kv, rows_kv, &problem->k) ||
         !is_mappable(problem, problem->heads_kv, rows_kv, &problem->v))

@@ -325,7 +325,7 @@ static void the_next_engine_serves_where_a_build_fails(void **state)
     char *path = path_join(root, file);
     assert_true(file_write(path, "#error \"this engine does not build here\"\n"));
     setenv("CLATTN_SOURCE_DIR", root, 1);
-    /* Whether or not the caller wants to hear of errors. */
+    /* With and without an error struct. */
     for (int i = 0; i < 2; i++) {
         clattn_problem problem;
         clattn_plan *plan = NULL;

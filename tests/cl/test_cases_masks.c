@@ -416,7 +416,7 @@ static void every_score_option_changes_the_output(void **state)
         const char *shape;
         double want;
     } rows[] = {
-        /* scores 0 and ln 3 for keys 0 and 1, V = 0, 1; the query stands at key 0, slope 1, sink ln 4, bias (0, -ln 3) */
+        /* scores 0 and ln 3 for keys 0 and 1, V = 0, 1; the query is at key 0, slope 1, sink ln 4, bias (0, -ln 3) */
         {"q1 k2 d8 scale=1", 0.75},
         {"q1 k2 d8 scale=1 bias=k", 0.5},
         {"q1 k2 d8 scale=1 bias=k bias-factors", 0.9}, /* factor -1 */

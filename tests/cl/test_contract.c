@@ -96,7 +96,7 @@ static void each_missing_name_is_told(void **state)
     assert_int_equal(build_without("NO_SUCH_NAME", log, sizeof log), CL_SUCCESS);
 }
 
-/* Whether `name` stands alone in the text. */
+/* Whether `name` occurs in the text as a whole word. */
 static bool has_word(const char *text, const char *name, size_t length)
 {
     for (const char *at = strstr(text, name); at != NULL; at = strstr(at + 1, name)) {

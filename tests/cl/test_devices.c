@@ -135,7 +135,7 @@ static void a_device_is_selected_by_the_environment(void **state)
     assert_ptr_equal(device, first);
     setenv("CLATTN_DEVICE", "no such device", 1);
     assert_int_equal(clattn_device_find(NULL, &device, &error), CLATTN_NO_DEVICE);
-    /* What the caller says goes first. */
+    /* The caller's selector overrides the variable. */
     assert_ok(clattn_device_find("0:0", &device, &error), &error);
     if (kept != NULL) {
         setenv("CLATTN_DEVICE", kept, 1);
@@ -311,7 +311,7 @@ static void clinfo_reports_the_same_facts(void **state)
     assert_ok(clattn_device_find("0:0", &first, &error), &error);
     assert_ok(clattn_device_facts(first, NULL, printed, sizeof printed, NULL, &error), &error);
     assert_ok(cla_facts_parse(printed, &facts, &error), &error);
-    /* How much memory there is may be what is free at the moment: the same within a factor of two. */
+    /* The amount of memory may be that which is free at the moment, so it is compared within a factor of two. */
     const struct {
         const char *name;
         uint64_t fact;

@@ -291,7 +291,7 @@ static void run(struct probe *p, const struct facts *facts)
 {
     static char log[65536];
     cl_int code;
-    /* The problem of one tile: what the strides are does not stand in the text. */
+    /* The problem of one tile; strides do not appear in the kernel source. */
     p->rows = p->config.block_m;
     p->keys = KEY_BLOCKS * p->config.block_n;
     p->dim = (int)p->problem.head_dim_qk;

@@ -117,7 +117,7 @@ static void the_environment_chooses_the_engine(void **state)
         clattn_plan_destroy(plan);
         clattn_context_destroy(context);
     }
-    /* One that cannot serve: the reason says who asked for it. */
+    /* An engine that cannot serve: the reason names the variable. */
     WITH("CLATTN_ENGINE", "nv_wgmma")
     {
         assert_ok(open_with(false, &context), &error);

@@ -80,7 +80,7 @@ static void stages_wait_and_the_event_is_the_last(void **state)
             assert_int_not_equal(status, CL_COMPLETE);
             clSetUserEventStatus(user, CL_COMPLETE);
             assert_int_equal(clWaitForEvents(1, &event), CL_SUCCESS);
-            /* No clFinish on that queue: another one reads what the event says is there. */
+            /* Another queue reads the results after the event, without clFinish on the first. */
             float *o = malloc(f.buffers.o_count * sizeof *o);
             assert_non_null(o);
             clEnqueueReadBuffer(bench.queue, f.buffers.o, CL_TRUE, 0, f.buffers.o_count * sizeof *o, o, 1, &event, NULL);

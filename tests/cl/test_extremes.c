@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Numbers at the ends of what formats hold, on every engine: docs/semantics.md says what comes of them. */
+ * Numbers at the limits of their formats, on every engine; docs/semantics.md has the expected results. */
 /* ctest: quick */
 #include "attend.h"
 

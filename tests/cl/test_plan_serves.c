@@ -5,7 +5,7 @@
 
 static clattn_error error;
 
-/* Every query sees one key, a number that batch entry, head and query tell; V counts the keys, so O is that number. */
+/* Every query sees one key, whose number depends on batch entry, head and query; V counts the keys, so O is that number. */
 struct grown {
     int64_t batch, heads_q, heads_kv, seq_q, capacity;
     bool by_head, by_batch;
@@ -140,7 +140,7 @@ static void one_plan_follows_a_growing_cache(void **state)
             continue;
         grow(&each, engine, true);
         grow(&each, engine, false);
-        grow(&shared, engine, true); /* many rows that share: tiles are looked through before the work */
+        grow(&shared, engine, true); /* many rows share the mask, so a pass classifies its tiles first */
     }
 }
 
@@ -180,7 +180,7 @@ static void a_cache_without_gaps_grows_over_one_plan(void **state)
             assert_int_equal(clEnqueueReadBuffer(bench.queue, o, CL_TRUE, 0, sizeof out, out, 0, NULL, NULL), CL_SUCCESS);
             for (int h = 0; h < HEADS; h++)
                 assert_near(out[h * DIM], 100.0 * h + (double)(keys - 1) / 2.0, 1e-4);
-            /* What its kernels count on is asked for by name. */
+            /* A refusal names what its kernels rely on. */
             call.k_strides.head = keys * DIM + 2;
             assert_refused(clattn_enqueue(plan, bench.queue, &call, 0, NULL, NULL, &error), CLATTN_INVALID_ARGUMENT, &error,
                            "call.k_strides.head");

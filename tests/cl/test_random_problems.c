@@ -71,7 +71,7 @@ static void supported_means_right(void **state)
                 const size_t refusals = check_engine(&on, engine, &trial, text);
                 refused += cla_engines[engine_row]->vendor ? 0 : refusals;
             }
-            /* Without a name, some engine serves whatever it is. */
+            /* Without a named engine, some engine serves every problem. */
             assert_ok(clattn_supported(on.context, &trial.problem, NULL, &error), &error);
         }
         if (devices[d][0]) {

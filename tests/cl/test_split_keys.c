@@ -27,7 +27,7 @@ static void fill_values(struct attend *a)
     }
 }
 
-/* The exact mean of what is stored of V. */
+/* The exact mean of V as stored. */
 static double mean_of_values(const struct attend *a, int64_t e)
 {
     double sum = 0.0;

@@ -177,7 +177,7 @@ static void *open_a_context(void *argument)
     return NULL;
 }
 
-/* Distinct objects need no care at all. */
+/* Threads with separate objects need no synchronisation. */
 static void each_thread_may_have_its_own_context(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * SHAPE texts: a valid problem's text says the same problem again; what is refused has a text that says why. */
+ * SHAPE texts: a valid problem's text reads back as the same problem; a refused one has a message that says why. */
 #include "fuzz.h"
 
 #include "clattn/clattn.h"

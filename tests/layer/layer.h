@@ -17,8 +17,8 @@ struct layer_state {
     atomic_long fail_at;       /* the call with this number fails, counted from 1; 0: none */
     const char *fail_names[2]; /* every call of these names fails; NULL: none */
     cl_int fail_code;
-    const char *driver_version; /* what every device says; NULL: the truth */
-    size_t work_group_limit;    /* the largest group that a kernel runs with, as devices say; 0: the truth */
+    const char *driver_version; /* what every device reports; NULL: unchanged */
+    size_t work_group_limit;    /* the largest group that a kernel runs with, as devices report it; 0: unchanged */
     const char *limited_kernel; /* the only kernel that this is said of; NULL: all */
 
     /* Set by the layer. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The node tests of ONNX's Attention operator, opsets 23 to 25, on every engine: answers that no one here worked out.
+ * The node tests of ONNX's Attention operator, opsets 23 to 25, on every engine: expected answers from outside this project.
  * convert.py has made them; without them (CLATTN_ONNX_CASES holds no manifest) the program says so and ends with 77. */
 #include "attend.h"
 #include "files.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What every test includes: CMocka with the headers that it wants first, and the checks that all tests share. */
+ * What every test includes: CMocka with the headers that it needs first, and the checks that all tests share. */
 #ifndef CLATTN_TESTS_SUPPORT_H
 #define CLATTN_TESTS_SUPPORT_H
 

@@ -89,7 +89,7 @@ static int line_of(const char *text, const char *at)
     return line;
 }
 
-/* The next place where `word` stands alone, or NULL. */
+/* The next place where `word` is a whole word, or NULL. */
 static const char *find_word(const char *text, const char *word)
 {
     const size_t length = strlen(word);

@@ -188,7 +188,7 @@ static void heads_are_packed_where_they_fit(void **state)
     }
 }
 
-/* Found by arithmetic on the tile, not by looking at every number up to the group's. */
+/* The packing is computed from the tile, not by trying every number up to the group's. */
 static void a_huge_group_is_packed_at_once(void **state)
 {
     (void)state;
@@ -214,7 +214,7 @@ static void each_type_has_its_element_size(void **state)
     assert_int_equal(cla_type_size(CLATTN_BF16), 2);
 }
 
-/* 64-bit members before 32-bit ones and a whole number of the former: no compiler pads differently. */
+/* 64-bit members come before 32-bit ones and the size is a multiple of 8, so that every compiler lays the struct out alike. */
 static void launch_arguments_have_no_padding(void **state)
 {
     (void)state;

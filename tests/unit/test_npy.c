@@ -183,7 +183,7 @@ static void every_truncation_is_refused(void **state)
     }
 }
 
-/* Whatever a few changed bytes do, the answer is an array that holds what it says or a text; the sanitizers watch. */
+/* With a few bytes changed, the result is a consistent array or a message; the sanitizers watch for errors. */
 static void changed_bytes_do_no_harm(void **state)
 {
     const float data[4] = {1, 2, 3, 4};

@@ -95,7 +95,7 @@ static void only_plain_files_within_the_limit_are_read(void **state)
     assert_int_equal(mkdir(path, 0700), 0);
     assert_false(cla_read_file(path, 100, &text));
     assert_false(is_read("entry"));
-    assert_true(cla_folder_replace(&folder, "entry", "x", 1)); /* an empty folder in the file's place gives way */
+    assert_true(cla_folder_replace(&folder, "entry", "x", 1)); /* an empty folder in the file's place is replaced */
     assert_int_equal(unlink(path), 0);
     assert_int_equal(mkfifo(path, 0600), 0);
     assert_false(cla_read_file(path, 100, &text)); /* and does not wait for a writer */

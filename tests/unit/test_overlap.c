@@ -97,7 +97,7 @@ static void another_buffer_or_none_is_no_overlap(void **state)
     assert_false(cla_tensors_overlap(&a, &c));
     y.kind = CLATTN_BUFFER_NONE;
     assert_false(cla_tensors_overlap(&a, &b));
-    /* Pointers of shared virtual memory are places, whatever they were made from. */
+    /* Pointers of shared virtual memory are compared by address, even across allocations. */
     x.kind = y.kind = CLATTN_BUFFER_SVM;
     x.handle = memory;
     y.handle = memory + 64;

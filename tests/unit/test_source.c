@@ -41,7 +41,7 @@ static size_t occurrences(const char *text, const char *part)
     return count;
 }
 
-/* The number of the line, from 1, in which `part` first stands. */
+/* The number of the line, from 1, in which `part` first occurs. */
 static int line_of(const char *text, const char *part)
 {
     const char *at = strstr(text, part);

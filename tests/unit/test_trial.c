@@ -154,7 +154,7 @@ static void every_defect_is_noticed(void **state)
     expect_red("q4 k9 d8 lse", "lse[b=0 h=0 i=1]", shift_an_lse);
     expect_red("q40 k9 d8 inputs=nan-rows", "expected nan", drop_the_nans);
     expect_red("hq2 q4 k9 d8 causal sinks sink=nan", "expected nan", drop_the_nans);
-    expect_red("q4 k900 d8 bf16 inputs=equal", "|out - ref| / |ref|", scale_all); /* too small for the largest error to tell */
+    expect_red("q4 k900 d8 bf16 inputs=equal", "|out - ref| / |ref|", scale_all); /* too small to show in the largest error */
 }
 
 /* fp32 has a spacing of 64 at -1e9, and yet 64 equal scores of that size weigh the same. */

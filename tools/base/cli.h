@@ -42,7 +42,7 @@ struct cli_list {
 
 struct cli_option {
     const char *name;  /* with its dashes: "--device" */
-    const char *value; /* what stands for the value in the help, such as "SEL"; NULL for a flag */
+    const char *value; /* the value's name in the help, such as "SEL"; NULL for a flag */
     enum cli_kind kind;
     void *target; /* unchanged when the option is not given */
     const char *help;

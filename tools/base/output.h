@@ -10,7 +10,7 @@
 
 struct output {
     FILE *file;      /* to write into; NULL: not open */
-    char *path;      /* the final name, links followed; NULL: written as it comes, to a device, a pipe or standard output */
+    char *path;      /* the final name, links followed; NULL: written directly to a device, a pipe or standard output */
     char *temporary; /* the name until then; ends with the program */
     int slot;        /* of interrupt.h */
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The few shapes of SVG that the program's pictures are made of. Measures are whole pixels, so that no number depends on the
+ * The few SVG shapes of which the program's pictures consist. Sizes are whole pixels, so that no number depends on the
  * locale. */
 #ifndef CLATTN_TOOLS_SVG_H
 #define CLATTN_TOOLS_SVG_H

@@ -9,7 +9,7 @@
 
 bool system_is_terminal(int file_descriptor);
 
-/* How wide that terminal is; 80 where it does not say. */
+/* The width of that terminal; 80 where it is unknown. */
 int system_columns(int file_descriptor);
 
 /* Seconds on a clock that never goes back. */
@@ -43,7 +43,7 @@ bool system_rename(const char *from, const char *to);
  * program's output. Writing to the stream still fails. */
 void system_guard_streams(void);
 
-/* Standard output as a file of its own; what else is printed goes to standard error from here on. NULL: errno says why. */
+/* Standard output as a separate file; all other output then goes to standard error. NULL: errno says why. */
 FILE *system_take_standard_output(void);
 
 /* The number of this process. */

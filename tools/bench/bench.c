@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TURNS = 4, FEWEST_SAMPLES = 3, PATIENCE = 8 }; /* of a slow engine: so many times the asked for time */
+enum { TURNS = 4, FEWEST_SAMPLES = 3, PATIENCE = 8 }; /* a slow engine gets so many times the requested time */
 
 int bench_open(struct bench *bench, struct session *session, const struct bench_settings *settings)
 {

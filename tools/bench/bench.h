@@ -30,13 +30,13 @@ struct bench {
 
 /* One engine on one shape. */
 struct bench_result {
-    char engine[32];          /* that serves, or that was asked for when none does */
+    char engine[32];          /* that serves, or the requested one when none does */
     bool measured, right;     /* right: the answer is within the bounds of docs/semantics.md */
     char why[BENCH_WHY_SIZE]; /* why it was not measured, or what is wrong with the answer */
     size_t workspace_bytes;
     double build;             /* seconds: plan (choice, build, kernel objects) and first launch */
     size_t builds;            /* programs compiled for it */
-    double max_error, bound;  /* of O, over the rows looked at */
+    double max_error, bound;  /* of O, over the checked rows */
     double median, least;     /* seconds a call */
     double host;              /* median on the host's clock, from enqueuing one call to its completion */
     bool host_clock;          /* `median` and `least` were read there too */

@@ -37,7 +37,7 @@ struct options {
     bool no_peak;
 };
 
-/* The files that were asked for. */
+/* The requested files. */
 struct files {
     struct output json, plot;
 };
@@ -163,7 +163,7 @@ static int measure_all(struct bench *bench, const struct options *o, struct benc
     return code;
 }
 
-/* Wrong answers and nothing measured are failures, whatever the speed. */
+/* Wrong answers are failures, and so is a run without measurements. */
 static int judge(const struct bench_report *report)
 {
     size_t measured = 0, wrong = 0;

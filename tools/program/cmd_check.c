@@ -35,7 +35,7 @@ struct check {
     size_t done, seen, planned; /* trials of the current group */
     struct tally group, total;
     double group_start;        /* on clock_seconds */
-    struct check_report *json; /* NULL: not asked for */
+    struct check_report *json; /* NULL: not requested */
     size_t declined;           /* of the current engine */
     char why[256];             /* of the first of them */
     int code;                  /* CLI_OK, or why everything stops */
@@ -252,7 +252,7 @@ static void run_shape(struct check *check, const struct trial *trial)
         return;
     count(check, &r);
     add(&check->total, &check->group);
-    if (r.status == CLATTN_UNSUPPORTED) /* print_declined says it */
+    if (r.status == CLATTN_UNSUPPORTED) /* print_declined reports it */
         return;
     check_report_group(check->json, "shape", &check->group, clock_seconds() - check->group_start);
     printf("%-10s %s   O: error %.2e of %.2e allowed, relative %.2e of %.2e", check->engine, r.ok ? "passed" : "FAILED",
@@ -427,8 +427,7 @@ int cmd_check(int argc, char **argv)
         {"--seed", "N", CLI_INTEGER, &seed, "another sample, other numbers"},
         {"--work", "N", CLI_INTEGER, &work,
          "leave out shapes of more than N multiply-adds, for devices that take long over them"},
-        {"--random", "N", CLI_INTEGER, &check.random,
-         "N problems with options in any company, drawn by --seed, instead of the matrix"},
+        {"--random", "N", CLI_INTEGER, &check.random, "N problems with random options from --seed, instead of the matrix"},
         {"--part", "N/M", CLI_TEXT, &part, "of each group only part N of M, 1/M to M/M, for as many processes side by side"},
         {"--shape", "\"SHAPE\"", CLI_TEXT, &shape,
          "only this one; in addition to the words of a shape it may hold layout=NAME,\n"

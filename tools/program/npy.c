@@ -200,7 +200,7 @@ static bool count_elements(struct npy *array, char why[NPY_WHY_SIZE])
 
 /* -------------------------------------------------------------------------------------------------------------- the file */
 
-/* Where the header's text stands, from the first 12 bytes (10 in version 1). */
+/* Where the header's text begins and its length, from the first 12 bytes (10 in version 1). */
 static bool read_prefix(const unsigned char *bytes, size_t size, size_t *start, size_t *length, char why[NPY_WHY_SIZE])
 {
     if (size < 10 || memcmp(bytes, magic, 6) != 0)

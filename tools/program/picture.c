@@ -9,7 +9,7 @@
 /* Not "[CLS]", ".", "-". */
 static bool is_word(const struct picture *p, int token) { return isalnum((unsigned char)p->labels[token][0]) != 0; }
 
-/* The other word that row i looks at most; -1: there is none. */
+/* The other word with the largest weight in row i; -1: there is none. */
 static int strongest_word(const struct picture *p, int head, int i)
 {
     int best = -1;

@@ -19,7 +19,7 @@ static inline float picture_weight(const struct picture *p, int head, int query,
     return p->weights[((size_t)head * (size_t)p->tokens + (size_t)query) * (size_t)p->tokens + (size_t)key];
 }
 
-/* The head whose words look most at other words, rather than at themselves or at marks such as [CLS]. */
+/* The head that gives other words the most weight, rather than a word itself or marks such as [CLS]. */
 int picture_telling_head(const struct picture *picture);
 
 /* One head, for at most 14 tokens in 80 columns. */

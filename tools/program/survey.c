@@ -41,7 +41,7 @@ uint64_t fact_number(const char *facts, const char *name)
 
 /* ------------------------------------------------------------------------------------------------------------- machine */
 
-/* Both common loaders tell it through this entry of theirs; it has no standard header. */
+/* Both common loaders report their name through this function, which no standard header declares. */
 static void describe_loader(struct survey *survey)
 {
     enum { LOADER_OPENCL = 1, LOADER_VERSION = 2, LOADER_NAME = 3, LOADER_VENDOR = 4 };

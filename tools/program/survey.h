@@ -38,7 +38,7 @@ struct survey {
     bool out_of_memory;
     char system[256];  /* "Linux 6.1 x86_64" */
     char loader[320];  /* "OpenCL ICD Loader 2.3.1 (OCL Icd)", or "n/a" */
-    const char *shape; /* what was asked for, NULL: nothing */
+    const char *shape; /* the requested shape; NULL: none */
 };
 
 /* All devices, or only the one that `selector` names. Returns CLI_OK or the exit code after the message was printed. */

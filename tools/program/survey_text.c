@@ -22,7 +22,7 @@ static size_t line_length(const char *text)
     return length > 0 ? length : strcspn(text, " \n");
 }
 
-/* "    label          text", wrapped; the label stands on the first line only. */
+/* "    label          text", wrapped; the label is on the first line only. */
 static void print_row(const char *label, const char *text)
 {
     text += strspn(text, " \n");
@@ -117,7 +117,7 @@ static void print_memory(const char *facts, struct scratch *s)
     print_row("arguments", s->row);
 }
 
-/* Lines of the plan's description, without those that say what stands above them already. */
+/* Lines of the plan's description, without those that repeat the lines above them. */
 static void print_plan(const char *text)
 {
     const char *label = "  served by";

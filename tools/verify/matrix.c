@@ -20,7 +20,7 @@
 #define MASKS LIST("", "causal=top-left", "causal=bottom-right", "causal=7", "causal=-3")
 #define SOME_HEADS LIST("hq1", "b2 hq2", "hq4 hkv2", "b2 hq3 hkv1")
 
-/* Options, each alone and next to its kin. The words for a choice of none come first. */
+/* Options, each alone and combined with related ones. The words for no option come first. */
 #define WINDOWS                                                                                                                \
     LIST("", "window=0,0", "window=5,0", "window=16,-1", "window=-1,3", "window=40,70", "window=128,0 causal",                 \
          "window=3,2 corner=bottom-right", "window=64,0 causal=bottom-right", "window=31,32 corner=-20",                       \

@@ -54,7 +54,7 @@ struct oracle {
     float *plain_weights;
 };
 
-/* False: out of memory, and there is nothing to end. */
+/* False: out of memory, and nothing is to be freed. */
 bool oracle_begin(struct oracle *oracle, const struct oracle_call *call);
 void oracle_end(struct oracle *oracle);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Trials drawn at random: options in any company. */
+ * Random trials: options in any combination. */
 #ifndef CLATTN_TOOLS_RANDOM_SHAPE_H
 #define CLATTN_TOOLS_RANDOM_SHAPE_H
 
@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The next trial of the sequence that *state stands for, as text for trial_parse. Few types and head sizes, since each pair is
+/* The next trial of the sequence given by *state, as text for trial_parse. Few types and head sizes, since each pair is
  * a program more an engine; `many`: more of them. */
 void random_shape(uint64_t *state, bool many, char *text, size_t size);
 

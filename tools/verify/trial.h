@@ -69,7 +69,7 @@ struct trial_result {
     bool ok;              /* false too when status is not SUCCESS */
     char engine[32];
     double max_error, bound;     /* of O: largest absolute error, and what was allowed */
-    double rel_error, rel_bound; /* of O: |out - ref| / |ref| over all rows looked at */
+    double rel_error, rel_bound; /* of O: |out - ref| / |ref| over all checked rows */
     double lse_error, lse_bound;
     double weights_error, weights_bound;
     int64_t rows_checked;
@@ -99,7 +99,7 @@ struct trial_tensor {
     void *data;
 };
 
-/* What is not asked for has count 0. Axes of broadcast masks and biases have size 1. Lists stand along the last axis. */
+/* Absent tensors have count 0. Axes of broadcast masks and biases have size 1. Lists lie along the last axis. */
 struct trial_data {
     struct trial_tensor q, k, v, o, lse, scores;
     struct trial_tensor mask, bias, bias_factors, alibi, sinks;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The buffers of a trial: where elements stand between their guards. */
+ * The buffers of a trial: where elements lie between their guards. */
 #include "half.h"
 #include "random.h"
 #include "trial.h"

@@ -111,7 +111,7 @@ static float v_value(const struct trial *trial, int64_t b, int64_t g, int64_t ro
     return trial->inputs == TRIAL_ONES ? 1.0f : x;
 }
 
-/* ----------------------------------------------------------------------------------------------------- what no one sees */
+/* ----------------------------------------------------------------------------------------------------- masked inputs */
 
 /* The batch entry that row `row` of a packed tensor belongs to, and its number there; -1: none. */
 static int64_t owner_of(const struct oracle_call *call, bool keys, int64_t row, int64_t *number)

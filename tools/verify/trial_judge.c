@@ -169,7 +169,7 @@ static double largest_value(const struct trial_tensor *t)
     return largest;
 }
 
-/* Where the outputs of a row stand. */
+/* Where the outputs of a row lie. */
 static void place_of(const struct judge *j, int64_t b, int64_t i, int64_t *batch, int64_t *row)
 {
     const bool packed = j->trial->problem.packed.starts != CLATTN_NO_INTEGERS;
@@ -179,7 +179,7 @@ static void place_of(const struct judge *j, int64_t b, int64_t i, int64_t *batch
 
 static double larger_of(double a, double b) { return b > a ? b : a; }
 
-/* Only what is finite says how far off fp32 is. */
+/* Only finite values tell the error of fp32. */
 static void note_plain(double *largest, double error) { *largest = isfinite(error) ? larger_of(*largest, error) : *largest; }
 
 static void judge_outputs(struct judge *j, struct lot *lot, int64_t b, int64_t h, int64_t i)

@@ -26,7 +26,7 @@ quick()
     tools/scripts/includes.py
     # Tables and pictures of the docs stem from docs/results.
     tools/scripts/results.py --check
-    # Plain words, and lines of the docs at most 100 columns.
+    # Plain words in pages and comments, and lines of the docs at most 100 columns.
     tools/scripts/words.sh
 }
 

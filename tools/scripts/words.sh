@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The English of this project is plain and uses one word for one thing (docs/semantics.md, Glossary). This finds the words that
 # readers stumbled over, and lines of documentation over 100 columns.
-#     tools/scripts/words.sh [FILE|FOLDER...]      README.md, docs and the other pages when nothing is named
+#     tools/scripts/words.sh [FILE|FOLDER...]      all pages and sources when nothing is named
 # In .md files all text counts but code; in .c, .h, .cl, .py and .sh files only comments. A line that needs such a word in another
 # sense carries the mark <!-- words: ok -->, or /* words: ok */ in code. Exit code 1: something was found.
 set -euo pipefail
@@ -23,7 +23,7 @@ words='\bbehind\b|after, next to, past the end
 \bby what is said\b|a plain sentence
 \bR[0-9]{3}\b|a link, or the behaviour'
 
-default=(README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md RELEASING.md docs .github)
+default=(README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md RELEASING.md docs .github include cl tools tests examples)
 
 # Prints FILE:LINE:TEXT of what counts in a file, code left out.
 prose()

@@ -8,7 +8,7 @@
 #define MAX_DEVICES 64
 #define MAX_KERNELS 16
 
-/* Where this device stands among those of the program, which are all those of its OpenCL context. */
+/* The index of this device among the program's devices, which are all those of its OpenCL context. */
 static bool find_device(cl_program program, cl_device_id device, size_t *index, size_t *count)
 {
     cl_device_id devices[MAX_DEVICES];
@@ -25,7 +25,7 @@ static bool find_device(cl_program program, cl_device_id device, size_t *index, 
 bool cla_binary_get(cl_program program, cl_device_id device, struct text *binary)
 {
     size_t sizes[MAX_DEVICES] = {0}, index = 0, count = 0;
-    unsigned char *binaries[MAX_DEVICES] = {NULL}; /* NULL: this device's is not asked for */
+    unsigned char *binaries[MAX_DEVICES] = {NULL}; /* NULL: not requested for this device */
     if (!find_device(program, device, &index, &count) ||
         clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, count * sizeof *sizes, sizes, NULL) != CL_SUCCESS ||
         sizes[index] == 0 || sizes[index] > CLA_CACHE_MAX_CONTENT)

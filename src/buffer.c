@@ -13,7 +13,7 @@ cl_int cla_set_buffer(const clattn_context *context, cl_kernel kernel, cl_uint i
     return clSetKernelArg(kernel, index, sizeof mem, &mem);
 }
 
-/* OpenCL does not tell how large an allocation behind a pointer is. */
+/* OpenCL does not report the size of an SVM allocation. */
 static clattn_status check_pointer(const struct tensor_check *t, const clattn_context *context, int64_t lowest,
                                    clattn_error *error)
 {
@@ -28,7 +28,7 @@ static clattn_status check_pointer(const struct tensor_check *t, const clattn_co
     return CLATTN_SUCCESS;
 }
 
-/* No image, and made for what the kernels do with it. */
+/* Checks that it is no image, and that its flags allow what the kernels do. */
 static clattn_status check_kind(const struct tensor_check *t, cl_mem mem, clattn_error *error)
 {
     cl_mem_object_type type = CL_MEM_OBJECT_BUFFER;
@@ -63,7 +63,7 @@ static clattn_status check_memory(const struct tensor_check *t, cl_context conte
     return check_kind(t, mem, error);
 }
 
-/* Bytes of a buffer whose last element is that one; UINT64_MAX where they are not to be counted. */
+/* Bytes of a buffer that ends with this element; UINT64_MAX if the number would overflow. */
 static uint64_t bytes_to(int64_t last, uint64_t element_size)
 {
     const uint64_t count = last < 0 ? 0 : (uint64_t)last + 1;
@@ -87,7 +87,7 @@ clattn_status cla_check_tensor(const struct tensor_check *t, const clattn_contex
     if (t->buffer->kind == CLATTN_BUFFER_SVM)
         return check_pointer(t, context, lowest, error);
     TRY(check_memory(t, context->cl, &bytes, error));
-    /* Held at 2^61 elements: no buffer is so long, and no sum with an extent wraps. */
+    /* At most 2^61 elements: no buffer is that long, and no sum with an extent wraps. */
     const uint64_t start = t->buffer->offset / t->element_size;
     const int64_t base = start > INT64_MAX / 4 ? INT64_MAX / 4 : (int64_t)start, room = (int64_t)(bytes / t->element_size);
     if (base + lowest < 0 || base + highest >= room)

@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The files that were used longest ago go when a folder holds more. */
+/* A folder with more bytes loses its least recently used files. */
 #define FOLDER_LIMIT ((uint64_t)512 << 20)
-/* A file that has been unfinished for so long belongs to a process that was killed. */
+/* A file that is unfinished for longer is from a process that was killed. */
 #define STALE_SECONDS 600
 
-/* Appends what identifies the compiler and its target: the strings as the driver gives them, since emulated device facts change
- * the kernel text but not what it is compiled to. False if one is missing: entries could not be told apart. */
+/* Appends the strings that identify the compiler and its target. They come from the driver, since emulated device facts change
+ * the kernel source but not the target. False if one is missing: then entries could not be distinguished. */
 static bool add_device(struct text *parts, cl_device_id device)
 {
     static const cl_device_info device_strings[] = {CL_DEVICE_NAME, CL_DEVICE_VENDOR, CL_DEVICE_VERSION, CL_DRIVER_VERSION};
@@ -49,8 +49,8 @@ static bool default_folder(struct text *folder)
     return true;
 }
 
-/* A folder that another user may write to could make this process run any code: it is as if it were not there. One that is yet
- * to be made passes. */
+/* A folder that another user may write to could make this process run any code, so it is not used. A folder that does not
+ * exist yet is accepted. */
 static bool is_safe(const char *path, const struct logger *logger)
 {
     struct cla_folder folder;
@@ -97,7 +97,8 @@ void cla_cache_open(struct cache *cache, const clattn_context_options *options, 
     } else if (on) {
         on = default_folder(&cache->folder) && !cache->folder.failed;
     }
-    /* A folder that the user of a privileged program can write would run the user's code with the program's rights. */
+    /* A privileged program must not use a folder that its user can write: the user's code would run with the program's rights.
+     */
     if (!on || (cache->folder.data && (cla_is_privileged() || !is_safe(cache->folder.data, logger))))
         cla_cache_close(cache);
 }
@@ -126,7 +127,7 @@ bool cla_cache_key_of(const struct cache *cache, const char *kind, const char *o
     return made;
 }
 
-/* What was used stays young: the oldest go first. */
+/* An entry that was used becomes young again; the oldest are removed first. */
 static bool load_from_folder(const char *path, const char *name, struct text *file)
 {
     struct cla_folder folder;
@@ -145,7 +146,7 @@ static bool load_from_application(const struct cache *cache, const char *name, s
     if (size == 0 || size > CLA_CACHE_HEADER + CLA_CACHE_MAX_CONTENT)
         return false;
     char *bytes = malloc(size);
-    /* What is stored may have been replaced meanwhile; the checksum finds a part of it. */
+    /* The entry may have been replaced meanwhile; the checksum detects a partial one. */
     const bool loaded = bytes && cache->load(cache->user, name, bytes, size) == size;
     if (loaded)
         cla_text_append(file, bytes, size);
@@ -193,7 +194,7 @@ static void sweep_entry(void *user, const char *name, uint64_t size, uint64_t ag
     }
 }
 
-/* Clears what killed processes left, and the files used longest ago while the folder is too full. */
+/* Removes files that killed processes left, and the least recently used files while the folder is too large. */
 static void tidy(const struct cla_folder *folder)
 {
     for (int i = 0; i < 64; i++) {

@@ -28,7 +28,7 @@ static uint64_t get_number(const char *at, size_t bytes)
     return number;
 }
 
-/* The first bytes of a SHA-256: as good as a shorter hash. */
+/* The first bytes of a SHA-256 are a good shorter hash. */
 static void short_hash(const void *bytes, size_t size, unsigned char hash[16])
 {
     unsigned char whole[CLA_SHA256_SIZE];
@@ -36,7 +36,7 @@ static void short_hash(const void *bytes, size_t size, unsigned char hash[16])
     memcpy(hash, whole, 16);
 }
 
-/* The content's hash is part of what the header's is taken of, so that neither can change alone. */
+/* The header's hash covers the hash of the content, so that neither can change alone. */
 static void checksum(const char *header, const void *content, size_t size, unsigned char bytes[16])
 {
     unsigned char both[AT_CHECKSUM + 16];

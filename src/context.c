@@ -42,7 +42,7 @@ static bool is_listed(cl_device_id device, const cl_device_id *list, size_t coun
     return false;
 }
 
-/* `device` among the devices of `cl`, or the first of them when it is NULL. */
+/* Finds `device` among the devices of `cl`; NULL: the first of them. */
 static clattn_status adopt(cl_context cl, cl_device_id device, clattn_context *context, clattn_error *error)
 {
     cl_device_id *list = NULL;
@@ -103,14 +103,14 @@ clattn_status clattn_context_create(cl_context cl, cl_device_id device, const cl
         free(context);
         return cla_fail(error, CLATTN_OUT_OF_HOST_MEMORY, "", "out of host memory while creating a context");
     }
-    /* Contexts that begin at one tick of a coarse clock have other addresses: their numbers lie far apart. */
+    /* Contexts created in the same tick of a coarse clock have different addresses, so their numbers are far apart. */
     context->calls = cla_clock() + (uint64_t)(uintptr_t)context * 0x9E3779B97F4A7C15u;
     context->logger = (struct logger){options.log, options.log_user};
     context->ignores_environment = options.ignore_environment;
     TRY_GOTO(cl ? adopt(cl, device, context, error) : open_device(device, options.device, context, error));
     TRY_GOTO(cla_probe(context->device, options.overrides, options.ignore_environment, &context->facts, error));
     if (!options.allow_process_changes || cla_variable_is(options.ignore_environment, VARIABLE_PROCESS_CHANGES, "off"))
-        context->facts.x86_amx = false; /* the one feature that needs such a change */
+        context->facts.x86_amx = false; /* the only feature that needs such a change */
     if (context->facts.svm)
         context->set_svm = (cla_set_svm_fn)cla_opencl_function("clSetKernelArgSVMPointer");
     cla_cache_open(&context->cache, &options, context->device, &context->logger);

@@ -15,11 +15,11 @@
 struct device_list {
     struct device_entry *entries;
     size_t count;
-    cl_int failure; /* of a platform that was passed over, and the call */
+    cl_int failure; /* the error of a platform that was skipped, and the call that failed */
     const char *failed_call;
 };
 
-/* Whether `text` begins with `part`, in any case. */
+/* Whether `text` begins with `part`, ignoring case. */
 static bool begins(const char *text, const char *part, size_t length)
 {
     size_t i = 0;
@@ -68,7 +68,7 @@ static const struct device_entry *first_of_type(const struct device_entry *list,
 
 static const struct device_entry *default_of(const struct device_entry *list, size_t count)
 {
-    /* One implementation claims to be CPU, GPU and accelerator at once; a plain GPU goes before it. */
+    /* One implementation reports CPU, GPU and accelerator at once; a plain GPU is preferred. */
     for (size_t i = 0; i < count; i++)
         if ((list[i].type & CL_DEVICE_TYPE_GPU) && !(list[i].type & CL_DEVICE_TYPE_CPU))
             return &list[i];
@@ -78,7 +78,7 @@ static const struct device_entry *default_of(const struct device_entry *list, si
     return found ? found : count ? &list[0] : NULL;
 }
 
-/* One half of "platform:device": a number, or a part of the name. */
+/* Matches one half of "platform:device": a number, or a part of the name. */
 static bool half_matches(const char *half, size_t length, int index, const char *name)
 {
     int wanted;
@@ -223,7 +223,7 @@ static clattn_status ask_platforms(struct device_list *list, clattn_error *error
     return CLATTN_SUCCESS;
 }
 
-/* One thread at a time: the first question of a process is when implementations come up. */
+/* One thread at a time: implementations initialize at the first query of a process. */
 static clattn_status list_devices(struct device_list *list, clattn_error *error)
 {
     cla_process_lock_take();
@@ -247,7 +247,7 @@ clattn_status clattn_devices(clattn_device_visitor visit, void *user, clattn_err
     return CLATTN_SUCCESS;
 }
 
-/* `variable`: the one that the selector comes from, or NULL. */
+/* `variable`: the environment variable that holds the selector, or NULL. */
 static clattn_status find(const char *selector, const char *variable, cl_device_id *device, clattn_error *error)
 {
     struct device_list list;

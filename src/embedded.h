@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The files under cl/, carried inside the library. The build writes the table (cmake/embed.cmake), sorted by name. */
+ * The files of cl/, embedded in the library. The build writes the table (cmake/embed.cmake), sorted by name. */
 #ifndef CLATTN_EMBEDDED_H
 #define CLATTN_EMBEDDED_H
 
@@ -8,7 +8,7 @@
 struct cla_embedded_file {
     const char *name; /* such as "cl/softmax.cl" */
     const unsigned char *data;
-    size_t size; /* of data; no closing zero is counted, though one follows */
+    size_t size; /* of data, without the zero that terminates it */
 };
 
 extern const struct cla_embedded_file cla_embedded_files[];

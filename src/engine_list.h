@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The engines, one line each, in the order in which they are tried: the fastest where it serves first, `reference` last of
- * those that are chosen without being named. Define ENGINE(name) before including this. */
+ * The engines, one line each, in the order in which they are tried: faster engines first, `reference` after all others that
+ * need not be requested by name. Define ENGINE(name) before including this. */
 ENGINE(cpu_decode)
 ENGINE(cpu_amx)
 ENGINE(cpu_bf16)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The environment variables of the library: all of them, and the one way to their values. docs/packaging.md and docs/clattn.1
- * describe the same ones (unit/environment compares). */
+ * All environment variables of the library, and the only functions that read them. docs/packaging.md and docs/clattn.1
+ * describe the same variables (the test unit/environment compares them). */
 #ifndef CLATTN_ENVIRONMENT_H
 #define CLATTN_ENVIRONMENT_H
 
@@ -28,19 +28,19 @@ enum cla_variable {
         VARIABLE_COUNT
 };
 
-/* "CLATTN_ENGINE" and the like. */
+/* The full name, such as "CLATTN_ENGINE". */
 const char *cla_variable_name(enum cla_variable variable);
 
-/* The value; NULL when it is unset or empty, or when the application has the environment ignored. */
+/* The value; NULL if it is unset or empty, or if the application ignores the environment. */
 const char *cla_variable(bool ignored, enum cla_variable variable);
 
-/* Appends the value of one that holds a path; false as above. */
+/* Appends the value of a variable that holds a path; false if it has none, as above. */
 bool cla_variable_path(bool ignored, enum cla_variable variable, struct text *out);
 
-/* Whether it is set to this word. */
+/* Whether its value is this word. */
 bool cla_variable_is(bool ignored, enum cla_variable variable, const char *word);
 
-/* Fails as `cause` did, which came of the variable's value: the variable is the field, and the text says so. */
+/* Fails as `cause` did because of the variable's value: the field is the variable's name, and the message says so. */
 clattn_status cla_fail_variable(clattn_error *error, enum cla_variable variable, const clattn_error *cause);
 
 #endif

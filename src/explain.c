@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a plan would be, without making one. */
+ * Explains what a plan would be, without making one. */
 #define CLATTN_EXPERIMENTAL
 #include "choose.h"
 #include "context.h"
@@ -19,7 +19,7 @@ static void list(const struct candidates *candidates, const char *label, struct 
         cla_text_add(out, "%s", candidates->declined.data);
 }
 
-/* What a plan would choose from; `out` may be NULL. */
+/* Lists what a plan would choose from; `out` may be NULL. */
 static clattn_status choose_only(const struct facts *facts, bool ignore_environment, const clattn_problem *problem,
                                  const clattn_plan_options *given, struct text *out, clattn_error *error)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where the library's messages go: a function of the caller's, or nowhere. */
+ * Passes the library's messages to the caller's function, if there is one. */
 #ifndef CLATTN_LOG_H
 #define CLATTN_LOG_H
 

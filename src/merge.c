@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Merging two partial results, as a call of its own. */
+ * Merges two partial results, as a separate call. */
 #include "buffer.h"
 #include "context.h"
 #include "launch.h"
@@ -12,10 +12,10 @@
 struct merge_args {
     struct tensor_view a, b, o, a_lse, b_lse, o_lse;
     int32_t batches, heads, seq_q, head_dim;
-    int32_t a_floats, b_floats, o_floats, unused; /* of an element of LSE; 0: it is not wanted */
+    int32_t a_floats, b_floats, o_floats, unused; /* of an element of LSE; 0: no LSE */
 };
 
-/* Of the first version of the struct; it never changes. */
+/* The size of the first version of the struct; it never changes. */
 #define FIRST_MERGE_SIZE (offsetof(clattn_merge, out) + sizeof(clattn_partial))
 
 void clattn_merge_init_sized(clattn_merge *merge, size_t size)

@@ -16,7 +16,7 @@
 #define DEVICE_WARP_SIZE_NV 0x4003
 #define DEVICE_WAVEFRONT_WIDTH_AMD 0x4043
 
-/* A text of the device, or of the platform where `device` is NULL. */
+/* A string of the device, or of the platform if `device` is NULL. */
 static void read_text(cl_device_id device, cl_platform_id platform, cl_uint name, char *out, size_t size)
 {
     size_t needed = 0;
@@ -28,7 +28,7 @@ static void read_text(cl_device_id device, cl_platform_id platform, cl_uint name
     char *value = calloc(needed + 1, 1);
     if (value && (device ? clGetDeviceInfo(device, name, needed, value, NULL)
                          : clGetPlatformInfo(platform, name, needed, value, NULL)) == CL_SUCCESS) {
-        /* One line: facts are printed a line each. */
+        /* Made one line, since each fact is printed on one line. */
         for (char *c = value; *c; c++)
             if (*c == '\n' || *c == '\r')
                 *c = ' ';
@@ -49,7 +49,7 @@ void cla_read_platform_text(cl_platform_id platform, cl_platform_info name, char
     read_text(NULL, platform, name, out, size);
 }
 
-/* Any unsigned scalar, whatever its width on this device; 0 when it cannot be had. */
+/* Any unsigned scalar, of any width on this device; 0 if the query fails. */
 static uint64_t read_number(cl_device_id device, cl_device_info name)
 {
     union {
@@ -83,7 +83,7 @@ static void read_platform(cl_device_id device, struct facts *facts)
 
 static uint64_t device_kind(uint64_t type)
 {
-    /* An implementation may claim several at once: GPU habits would be wrong on what is also a CPU. */
+    /* An implementation may report several kinds at once: a device that is also a CPU is treated as a CPU. */
     return type & CL_DEVICE_TYPE_CPU           ? DEVICE_CPU
            : type & CL_DEVICE_TYPE_GPU         ? DEVICE_GPU
            : type & CL_DEVICE_TYPE_ACCELERATOR ? DEVICE_ACCELERATOR
@@ -97,9 +97,9 @@ static void read_nvidia(cl_device_id device, struct facts *facts)
     facts->nv_compute =
         read_number(device, DEVICE_COMPUTE_CAPABILITY_MAJOR_NV) * 10 + read_number(device, DEVICE_COMPUTE_CAPABILITY_MINOR_NV);
     facts->preferred_multiple = read_number(device, DEVICE_WARP_SIZE_NV);
-    /* CL_DEVICE_LOCAL_MEM_SIZE says 48 KiB, which is the limit of a __local argument. A static array may use what the chip
-     * gives a thread block: measured on sm_90 (226 KiB builds and runs, 227 fails); the others are the CUDA programming guide's
-     * table of compute capabilities, less the 1 KiB that the system keeps. */
+    /* CL_DEVICE_LOCAL_MEM_SIZE is 48 KiB, the limit of a __local argument. A static array may use all that the chip allows a
+     * thread block: measured on sm_90 (226 KiB builds and runs, 227 fails); the other values are from the table of compute
+     * capabilities in the CUDA programming guide, less the 1 KiB that the system reserves. */
     const uint64_t kib = facts->nv_compute == 80 || facts->nv_compute == 87   ? 163
                          : facts->nv_compute == 86 || facts->nv_compute == 89 ? 99
                          : facts->nv_compute >= 90 && facts->nv_compute < 120 ? 226
@@ -129,7 +129,7 @@ static void read_limits(cl_device_id device, struct facts *facts)
     facts->vector_width = read_number(device, DEVICE_NATIVE_VECTOR_WIDTH_FLOAT);
     facts->svm = read_number(device, DEVICE_SVM_CAPABILITIES);
     facts->fma = (read_number(device, CL_DEVICE_SINGLE_FP_CONFIG) & CL_FP_FMA) != 0;
-    /* A limit that could not be read must not rule every engine out: 1 always works. */
+    /* A limit that could not be read must not exclude every engine: 1 always works. */
     facts->max_work_group = facts->max_work_group ? facts->max_work_group : 1;
     facts->max_work_item_0 = facts->max_work_item_0 ? facts->max_work_item_0 : facts->max_work_group;
 }
@@ -158,7 +158,7 @@ clattn_status cla_probe(cl_device_id device, const char *overrides, bool ignore_
     read_nvidia(device, facts);
     if (facts->preferred_multiple == 0 && cla_facts_has_extension(facts, "cl_amd_device_attribute_query"))
         facts->preferred_multiple = read_number(device, DEVICE_WAVEFRONT_WIDTH_AMD);
-    /* PoCL and Intel's runtime run on the host's own processor; remote CPU devices do not exist in these two. */
+    /* CPU devices of PoCL and of Intel's runtime are the host's processor; these two have no remote CPU devices. */
     facts->host_cpu = facts->device_kind == DEVICE_CPU && (cla_facts_is_pocl(facts) || cla_facts_is_intel_runtime(facts));
     facts->x86_bf16 = facts->host_cpu && (cla_processor_features() & CLA_AVX512_BF16) != 0;
     facts->x86_amx = facts->host_cpu && (cla_processor_features() & CLA_AMX_BF16) != 0;

@@ -23,7 +23,7 @@ void clattn_problem_init_sized(clattn_problem *problem, size_t size)
     problem->struct_size = size;
 }
 
-/* A batch dimension that packed tensors do not have. */
+/* Packed tensors have no batch dimension. */
 static bool is_packed(const clattn_problem *p) { return p->packed.starts != CLATTN_NO_INTEGERS; }
 
 static void lay_out(clattn_tensor *tensor, clattn_layout layout, int64_t batch, int64_t heads, int64_t seq, int64_t dim)
@@ -36,11 +36,11 @@ static void lay_out(clattn_tensor *tensor, clattn_layout layout, int64_t batch, 
 
 int64_t cla_score_heads(const clattn_problem *p)
 {
-    /* Also asked of numbers that nobody has checked yet: these may wrap. */
+    /* Also called with unchecked numbers, whose product may wrap. */
     return p->scores.heads ? p->scores.heads : (int64_t)((uint64_t)p->heads_q - (uint64_t)p->scores.first_head);
 }
 
-/* The part of a caller's struct that both sides know; what it lacks is at its default. */
+/* The part of the caller's struct that both versions know; the other fields have their defaults. */
 static size_t known_size(const clattn_problem *given)
 {
     return given->struct_size < sizeof *given ? given->struct_size : sizeof *given;
@@ -160,7 +160,7 @@ static clattn_status check_sizes(const clattn_problem *p, clattn_error *error)
 
 static clattn_status check_outputs(const clattn_problem *p, clattn_error *error)
 {
-    /* Rows of all packed sequences stand one after the other, however short each of them is. */
+    /* The rows of all packed sequences follow each other, even if each sequence is short. */
     const int64_t batch = cla_entries(p, p->batch), rows = cla_rows_q(p, p->seq_q);
     if (cla_problem_is_empty(p->batch, p->heads_q, rows) || p->seq_q == 0) /* nothing is written; strides may be 0 */
         return CLATTN_SUCCESS;

@@ -13,11 +13,11 @@ struct program {
     struct program *next;
     enum program_state state;
     uintptr_t builder; /* the thread that builds it */
-    char *key;         /* options, a line break, the text */
+    char *key;         /* options, a line break, the kernel source */
     cl_program cl;
     clattn_error failure;
     bool unsaved; /* built from source, and not in the cache yet */
-    bool kept;    /* a plan is made of it: to be saved */
+    bool kept;    /* a plan uses it: to be saved */
     struct cache_key cache_key;
 };
 
@@ -26,7 +26,7 @@ void cla_program_options(const struct facts *facts, const char *more, struct tex
     cla_text_append(out, "", 0);
     if (cla_has_quirk(facts, QUIRK_WRONG_VECTORS))
         cla_text_add(out, "-cl-opt-disable");
-    /* Half as many threads, none of whose sums go to memory. */
+    /* This halves the threads, but none of their sums are spilled to memory. */
     if (cla_facts_has_large_registers(facts))
         cla_text_add(out, "-cl-intel-256-GRF-per-thread");
     if (more)
@@ -60,7 +60,7 @@ static clattn_status fail_build(clattn_context *context, cl_int code, const char
     return CLATTN_BUILD_FAILED;
 }
 
-/* Only the compiler's own word is a verdict on the text; drivers report passing trouble by other codes. */
+/* Only a compiler error condemns the kernel source; drivers report temporary problems by other codes. */
 static bool is_verdict(const clattn_error *failure)
 {
     return failure->cl_code == CL_BUILD_PROGRAM_FAILURE || failure->cl_code == CL_INVALID_BUILD_OPTIONS ||
@@ -92,7 +92,7 @@ static clattn_status build_program(clattn_context *context, const struct source 
     return status;
 }
 
-/* A verdict on the text, like the compiler's own. */
+/* Counts as an error of the kernel source, like a compiler error. */
 static clattn_status fail_stage(const char *target, const char *why, clattn_error *error)
 {
     cla_fail(error, CLATTN_BUILD_FAILED, "", "second stage for %s: %s", target, why);
@@ -100,7 +100,7 @@ static clattn_status fail_stage(const char *target, const char *why, clattn_erro
     return CLATTN_BUILD_FAILED;
 }
 
-/* The second stage (src/ptx.h): *program gives way to one built from its own text for `target`. */
+/* The second stage (src/ptx.h): replaces *program with one built from its PTX for `target`. */
 static clattn_status retarget(clattn_context *context, const struct source *source, const char *options, const char *target,
                               cl_program *program, clattn_error *error)
 {
@@ -171,8 +171,9 @@ static struct program *new_entry(clattn_context *context, const char *key)
     return entry;
 }
 
-/* Without a verdict on the text the entry is taken out, so that the next attempt is a real one. With the lock held; nobody else
- * holds the entry longer than the lock, except threads that wait for it, and these look it up again. */
+/* If the failure is not an error of the kernel source, the entry is removed, so that the next attempt builds again. With the
+ * lock held; other threads keep the entry only while they hold the lock, except those that wait for it, and these look it up
+ * again. */
 static void settle(clattn_context *context, struct program *entry, clattn_status status)
 {
     if (status == CLATTN_SUCCESS || (status == CLATTN_BUILD_FAILED && is_verdict(&entry->failure))) {
@@ -225,7 +226,7 @@ static clattn_status get_locked(clattn_context *context, const char *key, const 
 {
     struct program *entry;
     while ((entry = find(context, key)) && entry->state == PROGRAM_BUILDING) {
-        if (entry->builder == cla_thread_self()) /* from a log or cache function, called while this thread builds it */
+        if (entry->builder == cla_thread_self()) /* called from a log or cache function while this thread builds it */
             return cla_fail(error, CLATTN_BUILD_FAILED, "",
                             "the same kernel is being built by the call that called this function: plan it after that call");
         cla_signal_wait(&context->built, &context->lock);
@@ -279,8 +280,8 @@ void cla_program_save(clattn_context *context, cl_program program)
     bool now = entry && entry->unsaved;
     if (now) {
         entry->kept = true;
-        /* PoCL compiles all kernels once more for a binary, as long as the first time: only when the caller says so. One that
-         * is asked for after the first launch holds what that launch runs as well. */
+        /* For a binary PoCL compiles all kernels again, which takes as long as the first time, so this waits for
+         * clattn_context_save. A binary requested after the first launch also contains the code of that launch. */
         now = !cla_has_quirk(&context->facts, QUIRK_COMPILES_AT_LAUNCH);
         entry->unsaved = !now;
         key = entry->cache_key;

@@ -24,7 +24,7 @@ static size_t blanks(const char *line, size_t length)
     return i;
 }
 
-/* `.target sm_90, texmode_independent`: the first word behind it is the architecture. */
+/* `.target sm_90, texmode_independent`: the first word after `.target` is the architecture. */
 static void add_target(const char *line, size_t length, const char *target, struct text *out)
 {
     size_t i = strlen(".target");
@@ -35,7 +35,7 @@ static void add_target(const char *line, size_t length, const char *target, stru
     cla_text_append(out, line + i, length - i);
 }
 
-/* A line without the marks in it; the number of these. */
+/* Appends a line without its marks; returns their number. */
 static size_t add_unmarked(const char *line, size_t length, struct text *out)
 {
     const size_t mark = strlen(CLA_PTX_MARK);
@@ -54,7 +54,7 @@ static size_t add_unmarked(const char *line, size_t length, struct text *out)
 bool cla_ptx_retarget(const char *ptx, size_t size, const char *target, struct text *out, char *why, size_t why_size)
 {
     size_t marks = 0, targets = 0;
-    /* A driver may count a closing zero. */
+    /* A driver may count a terminating zero. */
     while (size > 0 && ptx[size - 1] == '\0')
         size--;
     if (memchr(ptx, '\0', size))

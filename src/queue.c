@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "queue.h"
 
-/* Codes by which drivers report, at the next call that comes, that earlier work brought the device down. */
+/* Codes by which drivers report, at the next call, that the device failed during earlier work. */
 static bool may_be_loss(cl_int code)
 {
     return code == CL_INVALID_COMMAND_QUEUE || code == CL_OUT_OF_RESOURCES ||
@@ -56,7 +56,7 @@ clattn_status cla_check_queue(clattn_context *context, cl_command_queue queue, c
     if (wait_count > 0 && !wait_list)
         return cla_fail(error, CLATTN_INVALID_ARGUMENT, "wait_list", "wait_list is NULL while wait_count is %u",
                         (unsigned)wait_count);
-    for (cl_uint i = 0; i < wait_count; i++) /* some drivers fall over it */
+    for (cl_uint i = 0; i < wait_count; i++) /* some drivers crash on it */
         if (!wait_list[i])
             return cla_fail(error, CLATTN_INVALID_ARGUMENT, "wait_list", "event %u of wait_list is NULL", (unsigned)i);
     return CLATTN_SUCCESS;

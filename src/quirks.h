@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What is odd about implementations that were met: one table for the choices that it changes, for `clattn info`, and for
- * docs/portability.md, which a test holds against it. */
+ * Known quirks of implementations: one table for the choices that depend on them, for `clattn info`, and for
+ * docs/portability.md, which a test compares with it. */
 #ifndef CLATTN_QUIRKS_H
 #define CLATTN_QUIRKS_H
 
 #include "facts.h"
 
-/* X(name, when it holds of `f`, what is odd and what follows). */
+/* X(name, condition on the facts `f`, the quirk and its consequence). */
 #define CLA_QUIRKS(X)                                                                                                          \
     X(SMALL_BUFFERS, cla_has_part(f->platform_version, "PoCL 3."),                                                             \
       "PoCL 3 refuses a single buffer over 4 GiB, whatever its limit says")                                                    \
@@ -43,7 +43,7 @@ enum cla_quirk {
 bool cla_has_quirk(const struct facts *facts, enum cla_quirk quirk);
 const char *cla_quirk_text(enum cla_quirk quirk);
 
-/* Whether `part` stands in `text`, in upper or lower case. */
+/* Whether `text` contains `part`, ignoring case. */
 bool cla_has_part(const char *text, const char *part);
 
 #endif

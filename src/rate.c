@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-/* A head for each compute unit and a few tiles each: enough to fill a device, little enough to be no delay. */
+/* One head for each compute unit, with a few tiles each: enough to fill a device, and short. */
 enum { TRIAL_QUERIES = 128, TRIAL_KEYS = 256, TRIAL_RUNS = 3, TRIAL_MAX_HEADS = 4096 };
 
 static void make_trial(const clattn_context *context, const clattn_problem *given, int64_t queries, clattn_problem *trial)
@@ -27,7 +27,7 @@ static void make_trial(const clattn_context *context, const clattn_problem *give
     clattn_problem_set_layout(trial, CLATTN_BHSD);
 }
 
-/* Zeros: no call before OpenCL 1.2 fills a buffer, so the host does. */
+/* Zeros, written by the host: before OpenCL 1.2 no call fills a buffer. */
 static cl_mem make_buffer(clattn_context *context, int64_t elements, clattn_type type, cl_int *code)
 {
     const size_t bytes = (size_t)elements * cla_type_size(type);
@@ -59,7 +59,7 @@ static clattn_status time_once(clattn_context *context, clattn_plan *plan, cl_co
     return code == CL_SUCCESS ? CLATTN_SUCCESS : cla_fail_enqueue(context, queue, code, call_name, error);
 }
 
-/* The shortest of a few runs, the first of which pays for what only happens once. */
+/* The shortest of a few runs; the first one includes one-time costs. */
 static clattn_status time_plan(clattn_context *context, clattn_plan *plan, const clattn_call *call, double *best,
                                clattn_error *error)
 {
@@ -94,7 +94,7 @@ static clattn_status measure(clattn_context *context, const clattn_problem *prob
     options.at_bounds = true;
     make_trial(context, problem, TRIAL_QUERIES, &trial);
     clattn_status status = cla_plan_make(context, &trial, &options, NULL, &plan, error);
-    if (status == CLATTN_UNSUPPORTED) { /* an engine for few queries */
+    if (status == CLATTN_UNSUPPORTED) { /* the engine is for few queries */
         make_trial(context, problem,
                    problem->seq_q < 1               ? 1
                    : problem->seq_q < TRIAL_QUERIES ? problem->seq_q
@@ -118,7 +118,7 @@ static clattn_status measure(clattn_context *context, const clattn_problem *prob
         status = time_plan(context, plan, &call, &milliseconds, error);
     const double work =
         (double)trial.heads_q * (double)trial.seq_q * TRIAL_KEYS * (double)(trial.head_dim_qk + trial.head_dim_v);
-    /* A clock that shows nothing: as if it had taken a whole millisecond, which cuts finer than needed. */
+    /* The clock is too coarse: assume a whole millisecond, which makes slices smaller than needed. */
     *rate = work / (milliseconds > 0.0 ? milliseconds : 1.0);
     for (int i = 0; i < 4; i++)
         if (buffers[i])

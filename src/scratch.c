@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "scratch.h"
 
-/* Larger ones belong to calls that take longer than making them, and would be memory that nobody sees. */
+/* Larger buffers are not kept: their calls take longer than creating them, and the memory would be lost to the application. */
 #define MOST_KEPT ((size_t)16 << 20)
 
 void cla_scratch_release(struct scratch *scratch)

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Vendor engines; with CLATTN_SELFCHECK=all every engine but `reference`, with "off" none. */
+/* Checks vendor engines; with CLATTN_SELFCHECK=all every engine except `reference`, with "off" none. */
 static bool is_wanted(const clattn_context *context, const struct engine *engine)
 {
     const bool ignored = context->ignores_environment;
@@ -23,7 +23,7 @@ static clattn_status no_memory(clattn_error *error)
     return cla_fail(error, CLATTN_OUT_OF_HOST_MEMORY, "", "out of host memory while checking an engine");
 }
 
-/* A copy of the plan for another problem of the same text, with kernels of its own only by loan. give_back ends it. */
+/* A copy of the plan for another problem with the same kernel source, which borrows the plan's kernels. give_back ends it. */
 static clattn_status borrow(const clattn_plan *plan, const clattn_problem *problem, clattn_plan *copy, clattn_error *error)
 {
     *copy = *plan;
@@ -42,7 +42,7 @@ static void give_back(clattn_plan *copy)
     cla_lock_destroy(&copy->lock);
 }
 
-/* Enqueues and waits. A failure is the engine's, not the caller's: it is told as text. */
+/* Enqueues and waits. A failure is the engine's, not the caller's: it is reported in `why`. */
 static bool run(clattn_plan *plan, cl_command_queue queue, struct check_data *data, float *o, float *lse, char *why,
                 size_t why_size)
 {
@@ -59,7 +59,7 @@ static bool run(clattn_plan *plan, cl_command_queue queue, struct check_data *da
     return true;
 }
 
-/* Largest difference, infinity where either is no number unless both are the same. */
+/* Largest difference; infinity if one is NaN or infinite, unless both are the same. */
 static double difference(const float *a, const float *b, size_t count)
 {
     double largest = 0.0;
@@ -162,7 +162,7 @@ clattn_status cla_selfcheck(clattn_plan *plan, cl_program program, bool *right, 
     cla_text_free(&stored);
     TRY(check_all(plan, right, why, why_size, error));
     remember(context, program, *right ? "" : why);
-    /* A bad verdict is tried again by the next process: the device may only have been in trouble. */
+    /* A failure is not cached: the next process checks again, since the device may have had a temporary problem. */
     if (*right && cached)
         cla_cache_store(&context->cache, &key, passed, sizeof passed);
     return CLATTN_SUCCESS;

@@ -23,13 +23,13 @@ void cla_check_problem(const clattn_problem *like, const struct config *config, 
     p->k.type = like->k.type;
     p->v.type = like->v.type;
     p->o.type = like->o.type;
-    /* Scores of a few units: weights far from equal, and a maximum that rises. */
+    /* Scores of a few units, so that weights differ much and the maximum rises. */
     p->scale = 8.0f / sqrtf((float)like->head_dim_qk);
     p->causal = number == 0;
     p->corner = CLATTN_BOTTOM_RIGHT;
     p->lse.present = true;
     p->kv_lengths = number == 0 ? CLATTN_NO_INTEGERS : CLATTN_INT32;
-    /* A text with the options of its plan alone would pass over others. */
+    /* If the kernel source has only the options of its plan, it would ignore other options. */
     const bool all = cla_problem_alters_scores(like) && !config->engine->options_apart;
     p->mask.present = all || like->mask.present;
     p->mask.strides.row = p->bias.strides.row = p->seq_kv;
@@ -56,7 +56,7 @@ static uint32_t next_random(uint32_t *state)
     return *state >> 16;
 }
 
-/* A number that all types hold exactly: sixteenths, or a multiple of a quarter up to 1024, NaN or infinity. */
+/* A number that all types hold exactly: a multiple of 1/16, or a multiple of 1/4 up to 1024, NaN or infinity. */
 static void store(void *data, clattn_type type, size_t at, float x)
 {
     uint32_t bits;
@@ -101,7 +101,7 @@ int64_t cla_check_keys(const clattn_problem *p, int64_t batch)
     return p->kv_lengths && batch == 1 ? p->seq_kv - HIDDEN : p->seq_kv;
 }
 
-/* Keys and values behind the end of the second sequence are NaN: none of it may show. */
+/* Keys and values past the end of the second sequence are NaN, which must not reach the results. */
 static float *make_values(const clattn_problem *p, int64_t heads, int64_t rows, int64_t dim, bool is_key, uint32_t seed)
 {
     const size_t count = (size_t)(p->batch * heads * rows * dim);
@@ -128,7 +128,7 @@ static cl_mem make_tensor(cl_context cl, clattn_type type, const float *values, 
     return buffer;
 }
 
-/* A key in four hidden. The first ones are open, whole blocks of them: engines may have another way for those. */
+/* One key in four is masked. The first blocks are fully visible, since engines may process those in another way. */
 static unsigned char *make_mask(const clattn_problem *p)
 {
     const size_t count = (size_t)(p->seq_q * p->seq_kv);
@@ -141,7 +141,7 @@ static unsigned char *make_mask(const clattn_problem *p)
     return mask;
 }
 
-/* Up to 1 either way, and a key in eight hidden. */
+/* From -1 to 1, and one key in eight is masked. */
 static float *make_bias(const clattn_problem *p)
 {
     const size_t count = (size_t)(p->seq_q * p->seq_kv);

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Four sums, none of which waits for the one before. */
+/* Four independent sums, so that additions overlap. */
 static double dot(const float *a, const float *b, int64_t count)
 {
     double sum[4] = {0.0};
@@ -27,7 +27,7 @@ static bool is_seen(const struct check_data *data, int64_t batch, int64_t query,
            (!data->bias || data->bias[at] != -INFINITY);
 }
 
-/* One row: scores to weights in `weights`, their products with V to `sums`. */
+/* One row: turns scores into `weights`, and adds their products with V to `sums`. */
 static void attend(const struct check_data *data, int64_t batch, int64_t head, int64_t query, double *weights, double *sums,
                    float *o, float *lse)
 {
@@ -42,7 +42,7 @@ static void attend(const struct check_data *data, int64_t batch, int64_t head, i
             const double score = (double)p->scale * dot(q, data->k + (first + j) * dim, dim);
             weights[j] = p->softcap > 0.0f ? (double)p->softcap * tanh(score / (double)p->softcap) : score;
             weights[j] += data->bias ? (double)data->bias[query * p->seq_kv + j] : 0.0;
-            /* 0 without ALiBi. */
+            /* The slope is 0 without ALiBi. */
             weights[j] -= (double)data->slopes[head] * fabs((double)(query + cla_check_keys(p, batch) - p->seq_q - j));
         }
         top = weights[j] > top ? weights[j] : top;

@@ -24,7 +24,7 @@ static void put(unsigned char *at, uint32_t word)
         at[i] = (unsigned char)(word >> (24 - 8 * i));
 }
 
-/* The state turns by one place a round; here it stays and the names turn. */
+/* The standard rotates the state by one word a round; here the indices rotate instead. */
 static inline void one_round(uint32_t s[8], int turn, uint32_t add)
 {
 #define S(i) s[(i - turn) & 7]
@@ -60,7 +60,7 @@ void cla_sha256(const void *bytes, size_t size, unsigned char hash[CLA_SHA256_SI
     size_t left = size;
     for (; left >= BLOCK; left -= BLOCK, at += BLOCK)
         add_block(state, at);
-    /* What is left, one bit, zeros, and the number of bits in the last eight bytes. */
+    /* The padding: the remaining bytes, one bit, zeros, and the number of bits in the last eight bytes. */
     unsigned char end[2 * BLOCK] = {0};
     const size_t blocks = left + 9 <= BLOCK ? 1 : 2;
     if (left > 0)

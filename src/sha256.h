@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * SHA-256 (FIPS 180-4), which names cache entries and finds damage to them. */
+ * SHA-256 (FIPS 180-4), which names cache entries and detects damage to them. */
 #ifndef CLATTN_SHA256_H
 #define CLATTN_SHA256_H
 

@@ -12,7 +12,7 @@
 struct shape {
     clattn_problem *problem;
     bool has_hkv, has_k, has_dv;
-    char mask_dims[8], bias_dims[8]; /* which of b, h, q, k they really have; the others are broadcast */
+    char mask_dims[8], bias_dims[8]; /* which of b, h, q, k they have; the others are broadcast */
 };
 
 static clattn_status refuse(clattn_error *error, const char *word, size_t length, const char *why)
@@ -205,7 +205,7 @@ static bool take_integers(struct shape *s, const char *word, size_t length)
     return false;
 }
 
-/* Words that stand alone. False: no such word. */
+/* Words without a value. False: no such word. */
 static bool take_flag(struct shape *s, const char *word, size_t length)
 {
     clattn_problem *p = s->problem;
@@ -299,7 +299,7 @@ static void lay_out_dims(const clattn_problem *p, const char *dims, int64_t *bat
     }
 }
 
-/* What depends on sizes, once all words are read. */
+/* Sets what depends on sizes, after all words are read. */
 static void complete(struct shape *s)
 {
     clattn_problem *p = s->problem;
@@ -337,7 +337,7 @@ static clattn_status parse(const char *text, clattn_problem *problem, clattn_err
     return CLATTN_SUCCESS;
 }
 
-/* The problem is read in full and handed out as far as the caller's struct goes, unless what is cut off says something. */
+/* Parses the whole problem, then copies the fields that the caller's struct has; fails if one that it lacks is set. */
 clattn_status clattn_problem_parse_sized(const char *text, clattn_problem *problem, size_t size, clattn_error *error)
 {
     clattn_problem full, fresh;

@@ -35,7 +35,7 @@ static void add_line(struct source *source, const char *line, size_t length)
     source->lines++;
 }
 
-/* `#line` for the drivers that honour it, a run for the others. */
+/* Adds `#line` for drivers that honour it, and a run for the others. */
 static clattn_status enter(struct source *source, const char *file, int file_line, clattn_error *error)
 {
     cla_text_add(&source->text, "#line %d \"%s\"\n", file_line, file);
@@ -162,7 +162,7 @@ bool cla_source_locate(const struct source *source, int line, const char **file,
     return true;
 }
 
-/* The names that drivers give to text that came from memory. */
+/* The names that drivers give to source from memory. */
 static size_t unnamed_prefix(const char *at)
 {
     static const char *const names[] = {"<kernel>", "<source>",   "<program source>", "<stdin>",

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Kernel text: `#define`s, then the files, each included once. A pure function of its inputs (and of a folder, while
- * developing). */
+ * Kernel source: `#define`s, then the files, each included once. A pure function of its inputs, and of a folder if
+ * CLATTN_SOURCE_DIR names one. */
 #ifndef CLATTN_SOURCE_H
 #define CLATTN_SOURCE_H
 
 #include "text.h"
 
-/* Where a run of lines of the composed text came from: drivers that ignore #line report the line of the whole text. */
+/* The origin of a run of lines of the composed source: drivers that ignore #line report lines of the composed source. */
 struct line_run {
-    int first;     /* line in the composed text, from 1 */
+    int first;     /* line in the composed source, from 1 */
     char file[56]; /* "cl/softmax.cl", or "" for the defines */
     int file_line; /* of `first` in that file */
 };
@@ -18,18 +18,21 @@ struct source {
     struct line_run *runs;
     size_t run_count, run_capacity;
     int lines;        /* finished lines of `text` */
-    char kernel[160]; /* what it is the text of, for messages: engine and tile; set by whoever knows */
+    char kernel[160]; /* engine and tile, for messages; set by the caller */
 };
 
-/* Appends `defines`, then the named files with their includes resolved. `folder` NULL: the embedded files; otherwise the folder
- * that holds cl/. Errors: INVALID_ARGUMENT (a file that is not there, named with its includer), OUT_OF_HOST_MEMORY. */
+/* Appends `defines`, then the named files with their includes resolved. `folder` NULL: the embedded files; otherwise the
+ * folder that holds cl/. Errors: INVALID_ARGUMENT (a missing file, named with the file that includes it), OUT_OF_HOST_MEMORY.
+ */
 clattn_status cla_source_compose(struct source *source, const char *defines, const char *const files[], size_t file_count,
                                  const char *folder, clattn_error *error);
 
-/* "cl/softmax.cl" and 13 for a line of the composed text; false for a line of the defines or past the end. */
+/* File and line, such as "cl/softmax.cl" and 13, of a line of the composed source; false for a line of the defines or past the
+ * end. */
 bool cla_source_locate(const struct source *source, int line, const char **file, int *file_line);
 
-/* A build log with places in the whole text ("<kernel>:87:9", "input.cl:87:9") rewritten as places in files. */
+/* Appends a build log with positions in the composed source ("<kernel>:87:9", "input.cl:87:9") replaced by positions in files.
+ */
 void cla_source_translate(const struct source *source, const char *log, struct text *out);
 
 void cla_source_free(struct source *source);

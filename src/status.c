@@ -36,7 +36,7 @@ const char *clattn_status_text(clattn_status status)
     return "not a status of this library";
 }
 
-/* Of the first version of the struct; it never changes. */
+/* The size of the first version of the struct; it never changes. */
 #define FIRST_ERROR_SIZE (offsetof(clattn_error, message) + 1400)
 
 void clattn_error_init_sized(clattn_error *error, size_t size)
@@ -47,7 +47,7 @@ void clattn_error_init_sized(clattn_error *error, size_t size)
     }
 }
 
-/* How many bytes of the caller's struct both sides know. 0 stands for the first version, so that `= {0}` works. */
+/* How many bytes of the caller's struct both versions have. 0 means the first version, so that `= {0}` works. */
 static size_t reach_of(const clattn_error *error)
 {
     return !error                               ? 0
@@ -66,7 +66,7 @@ static void set_codes(clattn_error *error, clattn_status status, int32_t cl_code
         error->cl_code = cl_code;
 }
 
-/* What of the message both sides know; the last member may be cut short. */
+/* The part of the message that both versions have; the last member may be truncated. */
 static size_t message_room(const clattn_error *error)
 {
     const size_t reach = reach_of(error), start = offsetof(clattn_error, message);
@@ -120,7 +120,7 @@ clattn_status cla_fail_cl(clattn_error *error, int32_t code, const char *call)
     return status;
 }
 
-/* More than this past our own version is no newer header but a size that nobody set. */
+/* A size that exceeds ours by more than this is uninitialized memory, not a newer header. */
 enum { MAX_GROWTH = 4096 };
 
 static bool is_zero(const unsigned char *bytes, size_t count)

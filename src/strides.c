@@ -6,13 +6,13 @@
 
 enum { AXES = 4, WIDEST_LOAD = 16 };
 
-/* What the Tensor Memory Accelerator takes, in elements. */
+/* The alignment that the Tensor Memory Accelerator needs, in elements. */
 #define LARGEST_STRIDE ((int64_t)1 << 39)
 
 static bool is_usual(int64_t stride) { return stride > 0 && stride < LARGEST_STRIDE; }
 
-/* The largest power of two up to a load of 16 bytes that divides every stride but those of 1. Along an axis of one element (or
- * none) a stride says nothing. */
+/* The largest power of two up to a load of 16 bytes that divides every stride but those of 1. Along an axis of at most one
+ * element the stride has no effect. */
 static int64_t alignment(const int64_t sizes[AXES], const int64_t strides[AXES], clattn_type type)
 {
     int64_t multiple = WIDEST_LOAD / (int64_t)cla_type_size(type);

@@ -89,7 +89,7 @@ static const char *skip_digits(const char *c, double *value, int *count)
     return c;
 }
 
-/* Correct to a few units of the last place of a double: more than the float options that it reads need. */
+/* Correct to a few units in the last place of a double, which is more than enough for options of type float. */
 double cla_parse_double(const char *text, const char **end)
 {
     const char *c = text;
@@ -124,7 +124,7 @@ double cla_parse_double(const char *text, const char **end)
     if (end)
         *end = c;
     exponent -= fraction;
-    /* Two steps, so that 1e-320 or a long fraction does not overflow the power itself. */
+    /* Two steps, so that the power does not overflow for 1e-320 or a long fraction. */
     value = exponent < -300 ? value / pow(10.0, 300.0) / pow(10.0, -(exponent + 300.0))
             : exponent < 0  ? value / pow(10.0, -exponent)
                             : value * pow(10.0, exponent);

@@ -9,7 +9,7 @@
 /* More than a call of one query and one key takes, unless it has a huge number of heads or of packed rows. */
 #define MOST_BYTES ((size_t)64 << 20)
 
-/* As small as kernels of these strides take; elements of inputs may share their place. */
+/* The smallest strides that these kernels accept; elements of inputs may overlap. */
 static clattn_strides small_strides(const clattn_strides *planned, int64_t dim)
 {
     const int64_t column = planned->column == 1 ? 1 : 8, step = column * cla_round_up(dim, 8);
@@ -24,7 +24,7 @@ static clattn_strides shared_or_one(const clattn_strides *planned)
     return s;
 }
 
-/* One query, one key. */
+/* A call of one query and one key. */
 static clattn_call small_call(const clattn_plan *plan)
 {
     const clattn_problem *p = &plan->problem;
@@ -43,7 +43,7 @@ static clattn_call small_call(const clattn_plan *plan)
     return call;
 }
 
-/* Bytes for any of its tensors, of elements of up to 8 bytes. */
+/* Bytes that suffice for any of its tensors, with elements of up to 8 bytes. */
 static size_t bytes_of(const clattn_problem *p)
 {
     const int64_t dim = cla_round_up(p->head_dim_qk > p->head_dim_v ? p->head_dim_qk : p->head_dim_v, 8);
@@ -68,7 +68,7 @@ static clattn_status run(clattn_plan *plan, cl_command_queue queue, const cl_mem
     call.lse = clattn_mem(mems[2], 0);
     call.scores = clattn_mem(mems[3], 0);
     const bool decides = plan->decides;
-    plan->decides = false; /* its own kernels, whatever the size */
+    plan->decides = false; /* uses its own kernels for every size */
     const clattn_status status = clattn_enqueue(plan, queue, &call, 0, NULL, NULL, error);
     plan->decides = decides;
     return status;
@@ -122,7 +122,7 @@ clattn_status clattn_warm_up(clattn_context *context, const clattn_problem *cons
         if (progress && !progress(user, i, count))
             return CLATTN_SUCCESS;
         clattn_status status = clattn_plan_create(context, problems[i], options, &plan, error);
-        /* Others compile when a program is built. */
+        /* Other drivers compile when a program is built. */
         if (status == CLATTN_SUCCESS && cla_facts_is_pocl(&context->facts))
             status = cla_plan_rehearse(plan, error);
         clattn_plan_destroy(plan);

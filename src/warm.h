@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Runs each kernel of a plan once, on data that is thrown away: for drivers that compile at the first launch. */
+ * Runs each kernel of a plan once and discards the results, for drivers that compile at the first launch. */
 #ifndef CLATTN_WARM_H
 #define CLATTN_WARM_H
 
 #include "plan.h"
 
-/* The plan is not shared yet. What takes too much memory to run is left out. Errors: those of OpenCL. */
+/* The plan must not be shared yet. Kernels that need too much memory are skipped. Errors: those of OpenCL. */
 clattn_status cla_plan_rehearse(clattn_plan *plan, clattn_error *error);
 
 #endif

@@ -8,7 +8,7 @@ static size_t partial_bytes(const clattn_problem *p, const struct config *config
 {
     if (!config->chunk)
         return 0;
-    /* One chunk is written even where there is no key. */
+    /* One chunk is written even without keys. */
     const int64_t chunks = p->seq_kv > 0 ? cla_divide_up(p->seq_kv, config->chunk) : 1;
     const size_t rows = cla_bytes_times(cla_bytes_times(cla_bytes_times(sizeof(float), p->batch), p->heads_q), p->seq_q);
     const size_t bytes = cla_bytes_times(cla_bytes_times(rows, chunks), p->head_dim_v + 2 + (config->merge_inside ? 2 : 0));
@@ -40,6 +40,6 @@ size_t cla_workspace_bytes(const clattn_problem *p, const struct config *config)
     if (!config->classify_group)
         return before;
     const size_t classes = cla_class_table(p, config, p->batch, p->seq_q, p->seq_kv).bytes;
-    /* Callers' buffers are counted in floats. */
+    /* The caller's buffers are counted in floats. */
     return cla_bytes_round_up(cla_bytes_plus(before, classes), sizeof(float));
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * OpenCL loaded at run time (CLATTN_DYNAMIC_OPENCL): the functions that the library and its program call, each forwarded to
- * the loader's. Without one, asking for platforms answers CL_PLATFORM_NOT_FOUND_KHR, as a loader without drivers does. */
+ * OpenCL loaded at run time (CLATTN_DYNAMIC_OPENCL): the functions that the library and its program call are forwarded to the
+ * loader. Without a loader, clGetPlatformIDs returns CL_PLATFORM_NOT_FOUND_KHR, as a loader without drivers does. */
 #include "os.h"
 
 #include <stdatomic.h>
 
 #define PLATFORM_NOT_FOUND_KHR (-1001)
 
-/* The loader's function, looked up at the first call; threads that race for it find the same. */
+/* The loader's function, looked up at the first call; threads that race for it find the same one. */
 static cla_function find(_Atomic(cla_function) *known, const char *name)
 {
     cla_function function = atomic_load_explicit(known, memory_order_acquire);

@@ -20,7 +20,7 @@
 #include <sys/auxv.h>
 #endif
 
-/* A new file is name.PROCESS.NUMBER.tmp until it is whole; the number is not taken yet. */
+/* A new file is named name.PROCESS.NUMBER.tmp until it is complete; NUMBER is one that is not in use. */
 #define TEMPORARY_TRIES 1000
 
 bool cla_is_privileged(void)
@@ -86,7 +86,7 @@ bool cla_cache_home(struct text *out)
     return true;
 }
 
-/* A file can say that it is short and never end: /proc/self/pagemap. */
+/* A file can report a small size and be endless: /proc/self/pagemap. */
 static bool read_all(int file, size_t limit, struct text *out)
 {
     char block[4096];
@@ -105,7 +105,7 @@ static bool read_all(int file, size_t limit, struct text *out)
 bool cla_read_file(const char *path, size_t limit, struct text *out)
 {
     struct stat info;
-    const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe in the file's place must not block */
+    const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* if the file is a pipe, open must not block */
     if (file < 0)
         return false;
     const bool whole = fstat(file, &info) == 0 && S_ISREG(info.st_mode) && read_all(file, limit, out);
@@ -188,8 +188,8 @@ static bool write_all(int file, const char *bytes, size_t size)
     return true;
 }
 
-/* write_all where the thread that meets RLIMIT_FSIZE does not get its signal, which ends a process that does not catch it. A
- * signal that waited before is left waiting. */
+/* Like write_all, but a thread that reaches RLIMIT_FSIZE does not get the signal, which would end a process that does not
+ * catch it. A signal that was already pending remains pending. */
 static bool write_without_signal(int file, const char *bytes, size_t size)
 {
     sigset_t limit, before, waiting;
@@ -206,7 +206,7 @@ static bool write_without_signal(int file, const char *bytes, size_t size)
     return done;
 }
 
-/* A new file of its own name in the folder. */
+/* Creates a new file with a unique name in the folder. */
 static int open_temporary(const struct cla_folder *folder, const char *name, struct text *temporary)
 {
     int file = -1;
@@ -230,7 +230,7 @@ bool cla_folder_replace(const struct cla_folder *folder, const char *name, const
     if (file >= 0) {
         done = write_without_signal(file, bytes, size);
         done = close(file) == 0 && done;
-        /* An empty folder in the file's place gives way. */
+        /* An empty folder of the file's name is removed first. */
         done = done && (renameat(at, temporary.data, at, name) == 0 ||
                         (unlinkat(at, name, AT_REMOVEDIR) == 0 && renameat(at, temporary.data, at, name) == 0));
         if (!done)
@@ -249,7 +249,7 @@ void cla_folder_touch(const struct cla_folder *folder, const char *name)
 
 void cla_folder_visit(const struct cla_folder *folder, cla_folder_visitor visit, void *user)
 {
-    const int again = openat(folder->handle, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* closedir takes it */
+    const int again = openat(folder->handle, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* closedir closes it */
     DIR *entries = again >= 0 ? fdopendir(again) : NULL;
     const time_t now = time(NULL);
     if (!entries) {
@@ -266,8 +266,8 @@ void cla_folder_visit(const struct cla_folder *folder, cla_folder_visitor visit,
 }
 
 #ifdef CLATTN_DYNAMIC_OPENCL
-/* Opened anew for each function, which the system counts: no handle has to be kept. By bare names, for some systems hide the
- * files that the names stand for. */
+/* Opened for each function; the system counts references, so no handle has to be kept. Names have no folder, since on some
+ * systems the files do not exist by their path. */
 static void *opencl_library(void)
 {
     static const char *const names[] = {

@@ -11,10 +11,10 @@
 
 #define PATH_UNITS 1024
 
-/* A new file is name.PROCESS.NUMBER.tmp until it is whole; the number is not taken yet. */
+/* A new file is named name.PROCESS.NUMBER.tmp until it is complete; NUMBER is one that is not in use. */
 #define TEMPORARY_TRIES 1000
 
-/* No program of this system runs with the rights of another user than the one who started it. */
+/* On this system no program runs with the rights of another user than the one who started it. */
 bool cla_is_privileged(void) { return false; }
 
 const char *cla_environment(const char *name)
@@ -50,7 +50,7 @@ void cla_signal_all(struct cla_signal *signal) { WakeAllConditionVariable((CONDI
 
 uintptr_t cla_thread_self(void) { return GetCurrentThreadId(); }
 
-/* Paths are UTF-8 outside and UTF-16 at the system's border: the code page of the process may lack a user's name. */
+/* Paths are UTF-8, converted to UTF-16 for system calls: the code page of the process may lack characters of a user's name. */
 static bool widen(const char *utf8, wchar_t *wide)
 {
     return MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, utf8, -1, wide, PATH_UNITS) > 0;
@@ -168,7 +168,7 @@ bool cla_folder_read(const struct cla_folder *folder, const char *name, size_t l
     return widen_pair(folder->path.data, name, wide) && read_wide(wide, FILE_FLAG_OPEN_REPARSE_POINT, limit, out);
 }
 
-/* A new file of its own name in the folder. */
+/* Creates a new file with a unique name in the folder. */
 static HANDLE open_temporary(const struct cla_folder *folder, const char *name, wchar_t *wide)
 {
     HANDLE file = INVALID_HANDLE_VALUE;

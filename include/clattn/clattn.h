@@ -236,7 +236,10 @@ typedef enum clattn_type {
  * Any values are valid, negative and 0 included, except 0 for an output dimension over 1. The fastest engines need column = 1
  * and the others multiples of 16 bytes. */
 typedef struct clattn_strides {
-    int64_t batch, head, row, column;
+    int64_t batch;  /* from an entry of the batch to the next */
+    int64_t head;   /* from a head to the next */
+    int64_t row;    /* from a row to the next */
+    int64_t column; /* from a column to the next */
 } clattn_strides;
 
 /* How q, k, v or o lies in memory. */
@@ -519,7 +522,11 @@ typedef struct clattn_call {
     /* As in the problem, or others, such as those of a dense cache that grows. A stride is 1 where the problem's is 1,
      * positive where the problem's is, and a multiple of the same power of two, up to 16 bytes. lse_strides: any values except
      * 0. */
-    clattn_strides q_strides, k_strides, v_strides, o_strides, lse_strides;
+    clattn_strides q_strides;
+    clattn_strides k_strides;   /* the same */
+    clattn_strides v_strides;   /* the same */
+    clattn_strides o_strides;   /* the same */
+    clattn_strides lse_strides; /* of lse: any values except 0 */
 } clattn_call;
 
 /* No buffers; sizes and numbers of the plan's problem. */

@@ -79,7 +79,7 @@ static const struct plant plants[] = {
      "nv_mma",
      ROWS "fp16 alibi",
      {{PAIRS, "fabs(distance - (float)COLUMN(e, c))", "(distance - (float)COLUMN(e, c))"}}},
-    {"softcap in base e", "nv_mma", ROWS "fp16 softcap=2", {{PAIRS, "(elem)(a->softcap * LOG2_E)", "(elem)(a->softcap)"}}},
+    {"softcap in base e", "nv_mma", ROWS "fp16 softcap=2", {{PAIRS, "(elem)(a->softcap * SCORE_UNIT)", "(elem)(a->softcap)"}}},
     {"a bias of -inf masks nothing",
      "nv_wgmma",
      ROWS "fp16 bias=qk seed=4",

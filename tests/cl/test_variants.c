@@ -195,6 +195,9 @@ static void a_call_needs_the_workspace_of_its_size(void **state)
 {
     (void)state;
     clattn_problem problem;
+    if (!engine_serves("cpu", "b256 q8 k32768 d16")) {
+        skip();
+    }
     clattn_plan *plan = make("b256 q8 k32768 d16", "cpu", true, &problem);
     clattn_call call;
     size_t few = 0, many = 0, whole = 0;

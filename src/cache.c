@@ -63,12 +63,12 @@ static bool is_safe(const char *path, const struct logger *logger)
         return true;
     case CLA_FOLDER_FOREIGN:
         cla_text_add(&said,
-                     "the cache folder %s is not used: it belongs to another user, who could have this program run any code",
+                     "the cache folder %s is not used: it belongs to another user, who could make this program run any code",
                      path);
         break;
     case CLA_FOLDER_SHARED:
         cla_text_add(&said,
-                     "the cache folder %s is not used: other users may write to it and have this program run any code; "
+                     "the cache folder %s is not used: other users may write to it and make this program run any code; "
                      "`chmod go-w` makes it this user's alone",
                      path);
         break;

@@ -220,7 +220,7 @@ static clattn_status check_overlaps(const struct buffer_list *list, clattn_error
             const struct tensor_check *const other = &list->tensors[j];
             if (j != i && !(other->written && j < i) && cla_tensors_overlap(out, other))
                 return cla_fail(error, CLATTN_INVALID_ARGUMENT, out->field,
-                                "%s overlaps %s in memory: kernels would %s what they write; give it a place of its own",
+                                "%s overlaps %s in memory: kernels would %s what they write; use separate memory for it",
                                 out->field, other->field, other->written ? "overwrite" : "read");
         }
     }

@@ -74,7 +74,7 @@ struct chain {
     bool in_order;   /* the queue itself keeps the order: no event between launches */
     cl_event before; /* the last launch so far; NULL: the caller's wait list */
     bool wants_first;
-    cl_event first; /* of the first launch, where it is wanted */
+    cl_event first; /* of the first launch, if requested */
 };
 
 /* Enqueues one launch that waits for the previous one, so that an out-of-order queue keeps their order. */

@@ -192,7 +192,7 @@ static clattn_status change_word(struct facts *facts, const struct fact *fact, b
     if (add && !at) {
         const size_t used = strlen(list);
         if (used + length + 2 > fact->size)
-            return cla_fail(error, CLATTN_INVALID_ARGUMENT, fact->name, "%s: no room for one more word", fact->name);
+            return cla_fail(error, CLATTN_INVALID_ARGUMENT, fact->name, "%s: no room for another word", fact->name);
         if (used)
             list[used] = ' ';
         memcpy(list + used + (used > 0), word, length);

@@ -54,7 +54,7 @@ clattn_status cla_kernel_source(const struct facts *facts, const clattn_problem 
     struct text defines = {0};
     cla_kernel_defines(facts, problem, config, &defines);
     clattn_status status =
-        defines.failed ? cla_fail(error, CLATTN_OUT_OF_HOST_MEMORY, "", "out of host memory while composing kernel text")
+        defines.failed ? cla_fail(error, CLATTN_OUT_OF_HOST_MEMORY, "", "out of host memory while composing kernel source")
                        : cla_source_compose(source, defines.data, files, sizeof files / sizeof *files, folder, error);
     cla_text_free(&defines);
     snprintf(source->kernel, sizeof source->kernel,

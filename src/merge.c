@@ -120,7 +120,7 @@ static clattn_status get_kernel(clattn_context *context, const clattn_merge *m, 
     cla_program_options(&context->facts, cla_variable(context->ignores_environment, VARIABLE_BUILD_OPTIONS), &options);
     clattn_status status =
         defines.failed || options.failed
-            ? cla_fail(error, CLATTN_OUT_OF_HOST_MEMORY, "", "out of host memory while composing kernel text")
+            ? cla_fail(error, CLATTN_OUT_OF_HOST_MEMORY, "", "out of host memory while composing kernel source")
             : cla_source_compose(&source, defines.data, files, 3,
                                  cla_variable(context->ignores_environment, VARIABLE_SOURCE_DIR), error);
     if (status == CLATTN_SUCCESS)

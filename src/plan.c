@@ -128,8 +128,8 @@ static clattn_status build_config(clattn_plan *plan, char *why, size_t why_size,
     return status;
 }
 
-/* Builds one candidate, with smaller groups where its kernels need them. *fits false with SUCCESS or BUILD_FAILED: the
- * candidate does not serve, `why` says why, and the next one is tried. `error` is not NULL. */
+/* Builds one candidate, with smaller groups if its kernels need them. *fits false with SUCCESS or BUILD_FAILED: the candidate
+ * does not serve, `why` says why, and the next one is tried. `error` is not NULL. */
 static clattn_status try_candidate(clattn_plan *plan, const struct config *config, char *why, size_t why_size, bool *fits,
                                    clattn_error *error)
 {

@@ -135,7 +135,7 @@ clattn_status cla_check_rows(const char *field, int64_t batch, int64_t heads, in
     if (cla_times(cla_times(batch, heads), seq_q) > CLA_MAX_ROWS)
         return cla_fail(error, CLATTN_INVALID_ARGUMENT, field,
                         "%s: batch (%" PRId64 ") x heads (%" PRId64 ") x seq_q (%" PRId64
-                        ") is more than 2^50 rows; ask for less at once",
+                        ") is more than 2^50 rows; use smaller sizes",
                         field, batch, heads, seq_q);
     return CLATTN_SUCCESS;
 }

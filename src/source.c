@@ -41,7 +41,7 @@ static clattn_status enter(struct source *source, const char *file, int file_lin
     cla_text_add(&source->text, "#line %d \"%s\"\n", file_line, file);
     source->lines++;
     if (!start_run(source, file, file_line))
-        return cla_fail(error, CLATTN_OUT_OF_HOST_MEMORY, "", "out of host memory while composing kernel text");
+        return cla_fail(error, CLATTN_OUT_OF_HOST_MEMORY, "", "out of host memory while composing kernel source");
     return CLATTN_SUCCESS;
 }
 
@@ -137,7 +137,7 @@ clattn_status cla_source_compose(struct source *source, const char *defines, con
 {
     memset(source, 0, sizeof *source);
     if (!start_run(source, "", 1))
-        return cla_fail(error, CLATTN_OUT_OF_HOST_MEMORY, "", "out of host memory while composing kernel text");
+        return cla_fail(error, CLATTN_OUT_OF_HOST_MEMORY, "", "out of host memory while composing kernel source");
     while (*defines) {
         const size_t length = strcspn(defines, "\n");
         add_line(source, defines, length);
@@ -146,7 +146,7 @@ clattn_status cla_source_compose(struct source *source, const char *defines, con
     for (size_t i = 0; i < file_count; i++)
         TRY(include(source, files[i], "the library", folder, 0, error));
     if (source->text.failed)
-        return cla_fail(error, CLATTN_OUT_OF_HOST_MEMORY, "", "out of host memory while composing kernel text");
+        return cla_fail(error, CLATTN_OUT_OF_HOST_MEMORY, "", "out of host memory while composing kernel source");
     return CLATTN_SUCCESS;
 }
 

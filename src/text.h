@@ -22,7 +22,7 @@ void cla_text_free(struct text *text);
  * *needed. */
 clattn_status cla_text_out(const struct text *text, char *out, size_t size, size_t *needed);
 
-/* strtod for text with '.', whatever the locale is; *end as there. */
+/* strtod for numbers with '.', in every locale; *end as for strtod. */
 double cla_parse_double(const char *text, const char **end);
 
 #endif

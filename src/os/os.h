@@ -52,7 +52,7 @@ bool cla_is_privileged(void);
 /* The value of an environment variable; NULL when it is unset or empty, or the process is privileged. */
 const char *cla_environment(const char *name);
 
-/* Appends the value of a variable that holds a path; false where cla_environment gives NULL. */
+/* Appends the value of a variable that holds a path; false if cla_environment returns NULL. */
 bool cla_environment_path(const char *name, struct text *out);
 
 /* Whether a path does not depend on the working directory. */

@@ -62,11 +62,11 @@ bool cla_cpu_serves_pairs(const struct facts *facts, const clattn_problem *probl
     if (problem->q.type != CLATTN_BF16 || problem->k.type != CLATTN_BF16 || problem->v.type != CLATTN_BF16)
         return cla_decline(why, why_size, "needs Q, K and V all bf16");
     if (!cla_facts_is_pocl(facts))
-        return cla_decline(why, why_size, "this compiler does not take inline assembly");
+        return cla_decline(why, why_size, "this compiler does not accept inline assembly");
     if (problem->head_dim_qk > MAX_PAIRS_HEAD_DIM || problem->head_dim_v > MAX_PAIRS_HEAD_DIM)
         return cla_decline(why, why_size, "head sizes over %d", MAX_PAIRS_HEAD_DIM);
     if (problem->k.strides.column != 1 || problem->v.strides.column != 1)
-        return cla_decline(why, why_size, "needs the elements of a row of K and of V side by side");
+        return cla_decline(why, why_size, "needs contiguous rows of K and of V");
     return true;
 }
 

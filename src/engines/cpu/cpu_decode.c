@@ -20,7 +20,7 @@ static bool serves(const struct facts *facts, const clattn_problem *problem, cha
     if (problem->head_dim_qk > MAX_HEAD_DIM || problem->head_dim_v > MAX_HEAD_DIM)
         return cla_decline(why, why_size, "head sizes over %d do not fit a work-item's private memory", MAX_HEAD_DIM);
     if (problem->k.strides.column != 1 || problem->v.strides.column != 1)
-        return cla_decline(why, why_size, "needs the elements of a row of K and of V side by side");
+        return cla_decline(why, why_size, "needs contiguous rows of K and of V");
     return true;
 }
 

@@ -38,7 +38,7 @@ enum {
 static int padded(int64_t head_dim) { return (int)cla_round_up(head_dim, 16); }
 static int panels(int64_t head_dim) { return (int)cla_divide_up(head_dim, 64); }
 
-/* Bytes of an element of the bias, 0 where there is none. */
+/* Bytes of an element of the bias, 0 without a bias. */
 static int bias_width(const clattn_problem *problem)
 {
     return problem->bias.present ? (int)cla_type_size(problem->bias.type) : 0;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The main function of a fuzzer without libFuzzer: every input of a corpus, then changes of them from a fixed seed. A corpus is
- * a text: an input a line, \xHH, \n and \\ for bytes that do not stand for themselves; lines that begin with # and empty ones
- * count for nothing.
- *     fuzz_NAME NAME.corpus              runs it
- *     fuzz_NAME NAME.corpus FOLDER       writes the inputs as files, as libFuzzer wants them */
+ * a text: an input a line, \xHH, \n and \\ for bytes that have no character of their own; lines that begin with # and empty
+ * ones count for nothing. fuzz_NAME NAME.corpus              runs it fuzz_NAME NAME.corpus FOLDER       writes the inputs as
+ * files, as libFuzzer wants them */
 #include "fuzz.h"
 
 #include "random.h"

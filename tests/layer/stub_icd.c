@@ -72,7 +72,7 @@ static cl_int CL_API_CALL get_device_ids(cl_platform_id platform, cl_device_type
     return CL_SUCCESS;
 }
 
-/* What is not known here is refused, as by a driver that misreports a limit. */
+/* Other queries are refused, as by a driver that lacks them. */
 static cl_int CL_API_CALL get_device_info(cl_device_id id, cl_device_info name, size_t size, void *out, size_t *needed)
 {
     const cl_device_type type = CL_DEVICE_TYPE_ACCELERATOR;

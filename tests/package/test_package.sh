@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Applications outside the tree: by find_package, pkg-config, add_subdirectory and FetchContent, with the static and the shared
-# library and with OpenCL loaded at run time; what the libraries link and show; the .deb. $SOURCE is the source tree.
+# library and with OpenCL loaded at run time; what the libraries link and export; the .deb. $SOURCE is the source tree.
 # ctest: timeout=1800
 set -eu
 
@@ -53,7 +53,7 @@ pkg_config_consumer()
     PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name clattn.pc)")
     export PKG_CONFIG_PATH
     flags=$(pkg-config --cflags --libs clattn)
-    # An application that calls OpenCL itself names it itself, whether or not clattn does.
+    # An application that calls OpenCL itself must link it, whether or not clattn does.
     eval "quietly cc -std=c11 -o \"$work/$1-pc\" \"$here/consumer.c\" $flags -lOpenCL -lm"
     library=$(dirname "$PKG_CONFIG_PATH")
     LD_LIBRARY_PATH=$library quietly "$work/$1-pc"
@@ -76,7 +76,7 @@ clReleaseMemObject clReleaseProgram clRetainCommandQueue clRetainContext clRetai
 clRetainMemObject clRetainProgram clSetEventCallback clSetKernelArg clSetUserEventStatus clWaitForEvents
 NAMES
 
-# check_symbols: what the shared library links and shows
+# check_symbols: what the shared library links and exports
 check_symbols()
 {
     library=$(find "$work/shared-prefix a b-g" -name 'libclattn.so.*.*.*')
@@ -92,7 +92,7 @@ check_symbols()
     readelf -d "$library" | grep -q 'NEEDED.*\[libOpenCL\.so\.1\]' || fail "the loader is not linked"
 }
 
-# check_dynamic: nothing of OpenCL is linked, and its absence is an error that says so
+# check_dynamic: OpenCL is not linked, and its absence is an error with a message
 check_dynamic()
 {
     library=$(find "$work/dynamic-prefix a b-g" -name 'libclattn.so.*.*.*')
@@ -130,7 +130,7 @@ needs()
     dpkg-deb -f "$work/deb-build/$1"_*.deb Depends | grep -qE "(^|, )$2" || fail "$1 does not depend on $2"
 }
 
-# Three packages: each has what it should and asks for what it needs, and the program finds its data where it was unpacked.
+# Three packages: each has its files and depends on what it needs, and the program finds its data where it was unpacked.
 check_deb()
 {
     quietly cmake -S "$SOURCE" -B "$work/deb-build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX=/usr \

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Adding an engine takes two files and one line: those that docs/adding-an-engine.md shows go into a copy of the tree, which then
+# Adding an engine takes two files and one line. Those of docs/adding-an-engine.md are added to a copy of the tree, which then
 # builds, and the engine's results are right. $SOURCE is the source tree.
 # ctest: timeout=300
 set -eu
@@ -53,7 +53,7 @@ list=${place%% before *}
 line=$(block "line: $place")
 awk -v next_line="${place#* before }" -v line="$line" '$0 == next_line { print line } { print }' "$SOURCE/$list" >"$tree/$list"
 
-# difference FOLDER: what the copy has more and less than the source
+# difference FOLDER: the files that only the copy or only the source has
 difference()
 {
     LC_ALL=C diff -r "$SOURCE/$1" "$tree/$1" | grep -v '^diff ' || true
@@ -97,7 +97,7 @@ check "hq2 q19 k45 d16 fp16 mask=qk"
 check "hq3 q40 k40 d32 bf16 causal window=7,0 alibi softcap=20"
 check "b2 hq4 hkv2 q1 k70 d16 kv-lengths"
 
-# A toy that forgets to rescale what it has is wrong, so the check looks at toy.
+# A toy engine without its rescale gives wrong results, which shows that the check tests it.
 mkdir "$work/wrong"
 cp -R "$tree/cl" "$work/wrong/"
 sed 's/\*= alpha\[r\]/*= 1.0f/' "$tree/cl/engines/toy/toy.cl" >"$work/wrong/cl/engines/toy/toy.cl"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Runs a test, and once more if it fails: for tests that name a known race of PoCL 3.1 (the label pocl-race). Both runs stay in
-# the log.
+# Runs a test, and once more if it fails: for tests with the label pocl-race, which meet a known race of PoCL 3.1. Both runs stay
+# in the log.
 "$@"
 code=$?
 [ $code -eq 0 ] || [ $code -eq 77 ] && exit $code

@@ -25,7 +25,7 @@ expect()
     fi
 }
 
-# lacks TEXT: what the last command wrote does not hold it.
+# lacks TEXT: the last command did not write it.
 lacks()
 {
     if grep -qF -- "$1" output; then

@@ -28,7 +28,7 @@ cmp -s cl/softmax.cl "$here/../../cl/softmax.cl" && equals "an altered softmax.c
 expect 1 "FAILED" env CLATTN_SOURCE_DIR="$scratch" "$clattn" check --engine reference --shape "h2 q70 k300 d8" --json check.json
 expect 0 '"shape":	"b1 hq2 hkv2 q70 k300 d8 ' cat check.json
 
-# an_unknown_engine_is_told_which_there_are
+# an_unknown_engine_is_refused_with_a_list_of_engines
 expect 2 'there is no engine "nope"; there are cpu_decode, ' "$clattn" check --engine nope
 cp output first
 expect 0 "simt, reference, unfused" cat first

@@ -11,7 +11,7 @@ cp output demo
 for text in "unfused" "picture.svg" "█" "b1 hq8 q256 d64"; do
     expect 0 "$text" cat demo
 done
-# "the" looks at its noun: the strongest head of this layer, as the sample's own numbers have it.
+# "the" gives its noun the most weight in the strongest head of this layer, as the sample's own numbers show.
 expect 0 "   the ░░░░ ░░░░ ░░░░ ░░░░ ████                                    > fox" cat demo
 expect 0 "</svg>" tail -n 1 picture.svg
 equals "$(grep -c '<rect' picture.svg)" "$(grep -c '<rect.*/>' picture.svg)"

@@ -64,7 +64,7 @@ timeout -s INT 1 "$clattn" run --engine reference --q q.npy --k k.npy --v v.npy 
 leaves o.npy good
 rm pipe
 
-# a_link_stays_a_link, and what it leads to is replaced; rights stay.
+# a_link_stays_a_link, its target is replaced, and permissions stay.
 mkdir -p folder
 echo old >folder/real.npy
 chmod 640 folder/real.npy
@@ -90,7 +90,7 @@ expect 2 "--lse: /dev/stdout is the file of --out too" run --out - --lse /dev/st
 leaves o.npy good
 expect 0 "engine" run --out /dev/null --lse /dev/null
 
-# standard_output_holds_the_file_alone: the report goes to standard error, by whatever name it was called.
+# standard_output_holds_only_the_file: the report goes to standard error, whichever name of standard output was given.
 run --out plain.npy >output
 for name in - /dev/stdout /dev/fd/1; do
     run --check --out $name >piped.npy 2>report
@@ -111,7 +111,7 @@ expect 0 "median ms" cat report
 run --out closed.npy >&- 2>/dev/null
 cmp plain.npy closed.npy || equals "an array alone" "something else"
 
-# control_characters_of_files_do_not_reach_the_terminal: of a header's key, of its type, of a name, of the demo's words.
+# control_characters_of_files_do_not_reach_the_terminal: from a header's key or type, a file name, or the demo's words.
 escape=$(printf '\033')
 printf "\\223NUMPY\\001\\000\\100\\000{'\\033[31mred': 1, '\\302\\2331mdescr': '<f4', 'padding': True, } \\n          " >evil.npy
 expect 4 "the header's key '?[31mred' is unknown" run --out o.npy --mask evil.npy

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # A program with more rights than the user who starts it runs no kernel source and no cache entry of that user's. A copy of the
-# program with the setgid bit is started by another user, whose own the cache folder is; without the bit, as the control.
+# program with the setgid bit is started by another user, who owns the cache folder; without the bit, as the control.
 . "$(dirname "$0")/expect.sh"
 
 if [ "$(id -u)" -ne 0 ] || ! command -v setpriv >/dev/null; then
@@ -37,7 +37,7 @@ entries()
     find "$user" -name '*.clb' | wc -l
 }
 
-# The control: an ordinary program does what its user says.
+# The control: an ordinary program obeys its user's environment.
 expect 2 "no-such-folder" as_user CLATTN_SOURCE_DIR=no-such-folder "$scratch/program" source --shape "q4 d8"
 expect 0 "" bench CLATTN_CACHE_DIR="$user/cache"
 equals 1 "$(entries)"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # ctest: quick
-# `clattn run`: files in, files out, closed-form answers, and texts that name the file that is wrong. One engine and few types, so
+# `clattn run`: files in, files out, exact answers, and messages that name the wrong file. One engine and few types, so
 # that few programs are built; the engines have tests of their own.
 # shellcheck disable=SC2086,SC2317 # $io is several words; run is called by expect
 . "$(dirname "$0")/expect.sh"
@@ -64,7 +64,7 @@ expect 2 "--causal: 'diagonal' is neither" run $io --causal diagonal
 expect 2 "nosuch" "$clattn" run --engine nosuch $io
 expect 3 "nosuch" run $io --device nosuch
 
-# Shapes that do not go together name the file and both numbers.
+# For shapes that do not match, the message names the file and both numbers.
 npy k2.npy '<f4' '(2, 2)' "$zero$zero$zero$zero"
 npy q1.npy '<f4' '(2,)' "$zero$zero"
 npy kv2h.npy '<f4' '(2, 1, 1)' "$one$two"
@@ -90,7 +90,7 @@ equals -inf "$(floats l.npy 1)"
 expect 0 "" run --q none.npy --k k.npy --v v.npy --out o.npy
 expect 0 "'shape': (0, 1)" head -c 128 o.npy
 
-# Outputs that would take each other's place; a full device, which stays where it is.
+# Outputs that would overwrite each other; a full device, which is not replaced.
 expect 2 "--lse: o.npy is the file of --out too" run $io --lse o.npy
 expect 2 "--scores: l.npy is the file of --lse too" run $io --lse l.npy --scores raw l.npy
 expect 2 "--scale: 'nan' is not a number" run $io --scale nan

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# `clattn run` with the options of attention: the worked examples of docs/semantics.md, and texts that name what does not fit.
+# `clattn run` with the options of attention: the worked examples of docs/semantics.md, and messages that name what does not fit.
 # shellcheck disable=SC2086 # $io is several words
 . "$(dirname "$0")/expect.sh"
 

@@ -56,7 +56,7 @@ static void the_byte_order_is_fixed(void **state)
     cla_text_free(&file);
 }
 
-static void every_changed_byte_is_seen(void **state)
+static void every_changed_byte_is_noticed(void **state)
 {
     (void)state;
     struct text file = encoded();
@@ -73,7 +73,7 @@ static void every_changed_byte_is_seen(void **state)
     cla_text_free(&file);
 }
 
-static void every_cut_and_every_addition_is_seen(void **state)
+static void every_cut_and_every_addition_is_noticed(void **state)
 {
     (void)state;
     struct text file = encoded();
@@ -176,10 +176,10 @@ static void only_own_files_are_owned(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_entry_comes_back),          cmocka_unit_test(the_byte_order_is_fixed),
-        cmocka_unit_test(every_changed_byte_is_seen),   cmocka_unit_test(every_cut_and_every_addition_is_seen),
-        cmocka_unit_test(another_key_is_another_entry), cmocka_unit_test(sizes_are_bounded),
-        cmocka_unit_test(parts_keep_their_borders),     cmocka_unit_test(only_own_files_are_owned),
+        cmocka_unit_test(an_entry_comes_back),           cmocka_unit_test(the_byte_order_is_fixed),
+        cmocka_unit_test(every_changed_byte_is_noticed), cmocka_unit_test(every_cut_and_every_addition_is_noticed),
+        cmocka_unit_test(another_key_is_another_entry),  cmocka_unit_test(sizes_are_bounded),
+        cmocka_unit_test(parts_keep_their_borders),      cmocka_unit_test(only_own_files_are_owned),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -59,7 +59,7 @@ static void the_fixtures_are_many_and_complete(void **state)
     }
 }
 
-/* What every configuration must obey, checked here without the library's own rule. */
+/* The rules of every configuration, checked here without the library's own function. */
 static void check_config(const char *device, const char *text, const struct facts *facts, const struct config *c)
 {
     /* Swapped axes do not show in square tiles; those of vendor instructions are tested on the device, and large tiles by the

@@ -29,7 +29,7 @@ static void print_environment(void)
     cla_text_free(&path);
     cla_text_free(&home);
     fflush(stdout);
-    _exit(0); /* a leak checker that runs at exit may not look into a privileged process */
+    _exit(0); /* a leak checker that runs at exit may not inspect a privileged process */
 }
 
 static bool copy_self(const char *to)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One trial: inputs made from a seed, one attention by the library, and the verdict of the oracle. Every buffer stands between
+ * One trial: inputs made from a seed, one attention by the library, and the verdict of the oracle. Every buffer lies between
  * guard bands, gaps between strides included; what must not be read is NaN, what must be written is poisoned first. */
 #ifndef CLATTN_TOOLS_TRIAL_H
 #define CLATTN_TOOLS_TRIAL_H

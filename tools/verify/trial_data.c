@@ -37,7 +37,7 @@ const struct trial_tensor *trial_tensor_at(const struct trial_data *data, int in
 
 const char *trial_buffer_name(int index) { return buffers[index].name; }
 
-/* More elements than any memory holds; a few times as many bytes still fit a size_t. */
+/* More elements than any memory holds, and so few that a few times as many bytes still fit a size_t. */
 #define MAX_REACH ((int64_t)1 << 55)
 
 static bool is_empty(const struct trial_tensor *t)

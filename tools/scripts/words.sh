@@ -23,7 +23,7 @@ words='\bbehind\b|after, next to, past the end
 \bby what is said\b|a plain sentence
 \bR[0-9]{3}\b|a link, or the behaviour'
 
-default=(README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md RELEASING.md docs .github include cl tools tests examples)
+default=(README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md RELEASING.md docs .github include src cl tools tests examples)
 
 # Prints FILE:LINE:TEXT of what counts in a file, code left out.
 prose()

@@ -141,8 +141,8 @@ static void any_stride_and_type_is_read(void **state)
 /* Both loops see the same keys: on small numbers they agree to fp32's precision. */
 static void the_plain_loop_agrees(void **state)
 {
-    float q[8], k[24], v[24], natural[4], base_two[4];
-    struct oracle_plain plain = {{natural, base_two}, {NULL, NULL}, {0.0f, 0.0f}};
+    float q[8], k[24], v[24], natural[4], base_two[4], cut[4];
+    struct oracle_plain plain = {.o = {natural, base_two, cut}};
     double o[4], lse, weights[6], sum = 0.0;
     clattn_problem p;
     struct oracle oracle;
@@ -172,6 +172,33 @@ static void the_plain_loop_agrees(void **state)
         sum += weights[j];
     near(sum, 1.0);
     near(weights[4], 0.0); /* row 1 sees keys 0 ... 3 */
+    oracle_end(&oracle);
+}
+
+/* 16 products of 1 and 2^-23 each: rounding to nearest would go up at the half, a matrix unit cuts. */
+static void the_third_plain_loop_cuts_sums_of_sixteen(void **state)
+{
+    float q[32], k[32], v[1] = {1.0f}, natural[1], base_two[1], third[1];
+    struct oracle_plain plain = {.o = {natural, base_two, third}};
+    clattn_problem p;
+    struct oracle oracle;
+    struct oracle_call call;
+    (void)state;
+    assert_ok(clattn_problem_parse("q1 k1 d32 dv1 scale=1", &p, NULL), NULL);
+    for (int d = 0; d < 32; d++) {
+        q[d] = 1.0f;
+        k[d] = d == 0 ? 1.0f : d == 16 ? 0x1.8p-24f : 0.0f; /* 1 + three quarters of a unit in the last place */
+    }
+    oracle_call_init(&call, &p);
+    call.q = q;
+    call.k = k;
+    call.v = v;
+    assert_true(oracle_begin(&oracle, &call));
+    oracle_plain_row(&oracle, 0, 0, 0, true, &plain);
+    assert_true(plain.lse[ORACLE_PLAIN_NATURAL] == 1.0f + 0x1p-23f);
+    assert_true(plain.lse[ORACLE_PLAIN_CUT] == 1.0f);
+    oracle_plain_row(&oracle, 0, 0, 0, false, &plain);
+    assert_true(plain.lse[ORACLE_PLAIN_CUT] == plain.lse[ORACLE_PLAIN_NATURAL]);
     oracle_end(&oracle);
 }
 
@@ -347,6 +374,7 @@ static void packed_sequences_are_right(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_third_plain_loop_cuts_sums_of_sixteen),
         cmocka_unit_test(each_causal_corner_is_right),
         cmocka_unit_test(scale_may_be_zero_or_negative),
         cmocka_unit_test(heads_are_shared_in_runs),

@@ -174,19 +174,43 @@ static float held_plain(float score, bool base_two)
     return base_two ? (score > FLT_MAX ? FLT_MAX : score < -FLT_MAX ? -FLT_MAX : score) : (float)held((double)score);
 }
 
-/* The same in fp32. In base two, as in the fused engines, every factor includes log2 e, and products are summed from the last
- * to the first, since one plain loop alone may have an unusually small error. */
-static float plain_score(const struct oracle *oracle, int64_t j, clattn_scores_kind stage, bool base_two)
+/* What tanh may give of the right value: 5 units in the last place less (OpenCL C 1.2, section 7.4), the way of cut sums. */
+#define TANH_IS (1.0f - 5.0f * 0x1p-23f)
+
+/* The float next to x towards zero. */
+static float cut(double x)
 {
+    const float near = (float)x;
+    return fabs((double)near) > fabs(x) ? nextafterf(near, 0.0f) : near;
+}
+
+/* A product of rows: as a matrix unit sums it, exact products 16 at a time, and each sum cut. */
+static float cut_product(const float *x, const float *y, int64_t count)
+{
+    float sum = 0.0f;
+    for (int64_t first = 0; first < count; first += 16) {
+        double part = (double)sum;
+        for (int64_t d = first; d < count && d < first + 16; d++)
+            part += (double)x[d] * (double)y[d];
+        sum = cut(part);
+    }
+    return sum;
+}
+
+/* The same in fp32. In base two, as in the fused engines, every factor includes log2 e, and products are summed from the last
+ * to the first. */
+static float plain_score(const struct oracle *oracle, int64_t j, clattn_scores_kind stage, int form)
+{
+    const bool base_two = form == ORACLE_PLAIN_BASE_TWO;
     const clattn_problem *p = oracle->call.problem;
     const float *key = oracle->k + j * p->head_dim_qk;
     const int64_t dim = p->head_dim_qk;
     const float unit = base_two ? LOG2_E : 1.0f, scale = (float)scale_of(&oracle->call);
-    float s = 0.0f;
-    for (int64_t d = 0; d < dim; d++)
+    float s = form == ORACLE_PLAIN_CUT ? cut_product(oracle->q, key, dim) : 0.0f;
+    for (int64_t d = 0; form != ORACLE_PLAIN_CUT && d < dim; d++)
         s += base_two ? oracle->q[dim - 1 - d] * key[dim - 1 - d] : oracle->q[d] * key[d];
     if (p->softcap != 0.0f && stage >= CLATTN_SCORES_SOFTCAP)
-        s = p->softcap * unit * tanhf(held_plain(scale * s, false) / p->softcap);
+        s = p->softcap * unit * tanhf(held_plain(scale * s, false) / p->softcap) * (form == ORACLE_PLAIN_CUT ? TANH_IS : 1.0f);
     else
         s = held_plain(scale * unit * s, base_two);
     if (stage < CLATTN_SCORES_BIAS)
@@ -318,8 +342,9 @@ static float join_sink(float sink, float *top, float *sum)
     return 1.0f;
 }
 
-static void plain_row(struct oracle *oracle, bool round_weights, bool base_two, float *o, float *lse)
+static void plain_row(struct oracle *oracle, bool round_weights, int form, float *o, float *lse)
 {
+    const bool base_two = form == ORACLE_PLAIN_BASE_TWO;
     const clattn_problem *problem = oracle->call.problem;
     const int64_t keys = oracle->call.seq_kv, dim = problem->head_dim_v;
     const bool *seen = oracle->seen;
@@ -329,7 +354,7 @@ static void plain_row(struct oracle *oracle, bool round_weights, bool base_two, 
     for (int64_t j = 0; j < keys; j++) {
         if (seen[j]) {
             empty = false;
-            p[j] = plain_score(oracle, j, CLATTN_SCORES_BIAS, base_two);
+            p[j] = plain_score(oracle, j, CLATTN_SCORES_BIAS, form);
             largest = p[j] > largest ? p[j] : largest;
         }
     }
@@ -357,7 +382,8 @@ void oracle_plain_row(struct oracle *oracle, int64_t batch, int64_t head, int64_
 {
     select_row(oracle, batch, head, row);
     for (int form = 0; form < ORACLE_PLAIN_FORMS; form++) {
-        plain_row(oracle, round_weights, form == 1, plain->o[form], &plain->lse[form]);
+        plain_row(oracle, round_weights, !round_weights && form == ORACLE_PLAIN_CUT ? ORACLE_PLAIN_NATURAL : form,
+                  plain->o[form], &plain->lse[form]);
         if (plain->weights[form])
             memcpy(plain->weights[form], oracle->plain_weights, (size_t)oracle->call.seq_kv * sizeof(float));
     }
@@ -372,7 +398,7 @@ void oracle_scores(struct oracle *oracle, int64_t batch, int64_t head, int64_t r
         const bool there = row < oracle->sequence.q_rows && j < oracle->sequence.kv_rows;
         const bool shown = there && (kind < CLATTN_SCORES_BIAS || oracle->seen[j]);
         scores[j] = shown ? score(oracle, j, kind) : -INFINITY;
-        plain[j] = shown ? plain_score(oracle, j, kind, false) : -INFINITY;
+        plain[j] = shown ? plain_score(oracle, j, kind, ORACLE_PLAIN_NATURAL) : -INFINITY;
     }
 }
 

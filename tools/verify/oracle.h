@@ -62,10 +62,12 @@ void oracle_end(struct oracle *oracle);
  * asked for in the order of their heads. */
 void oracle_row(struct oracle *oracle, int64_t batch, int64_t head, int64_t row, double *o, double *lse, double *weights);
 
-/* The same row in fp32, stored in the output's type at the end, by two plain loops: one in natural exponentials, one in base
- * two that sums products from the last to the first. One loop alone may have an unusually small error. round_weights: the
- * weights are rounded to V's storage type before the second product, as engines that multiply in that type do. */
-enum { ORACLE_PLAIN_FORMS = 2 };
+/* The same row in fp32, stored in the output's type at the end, by plain loops: one in natural exponentials, one in base two
+ * that sums products from the last to the first, since one loop alone may have an unusually small error. round_weights: the
+ * weights are rounded to V's storage type before the second product, as engines that multiply in that type do. For these a
+ * third loop sums the products of a score as matrix units do, 16 at a time, and cuts each sum instead of rounding it, with a
+ * tanh that is as far off as OpenCL allows; without, it is the first again. */
+enum { ORACLE_PLAIN_NATURAL, ORACLE_PLAIN_BASE_TWO, ORACLE_PLAIN_CUT, ORACLE_PLAIN_FORMS };
 struct oracle_plain {
     float *o[ORACLE_PLAIN_FORMS], *weights[ORACLE_PLAIN_FORMS]; /* the caller's; weights may be NULL */
     float lse[ORACLE_PLAIN_FORMS];

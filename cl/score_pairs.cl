@@ -34,7 +34,7 @@ FN uint add_any_bias(engine *e, int r, elem factor)
         ENGINE_BIAS(e, r, c, x);
         UNROLL for (int i = 0; i < 2; i++)
         {
-            S_SET(e, r, c + i, S_GET(e, r, c + i) + clamp_score_above(x[i] * factor));
+            S_SET(e, r, c + i, S_GET(e, r, c + i) + clamp_score(x[i] * factor));
             left |= x[i] == -INFINITY ? 0u : 1u << (c + i);
         }
     }

@@ -70,7 +70,7 @@ static const struct plant plants[] = {
      "nv_mma",
      ROWS "fp16 bias=qk",
      {{PAIRS, "S_SET(e, r, c + 1, MULTIPLY_ADD(x[1], factor,", "S_SET(e, r, c + 1, MULTIPLY_ADD(x[0], factor,"},
-      {PAIRS, "clamp_score_above(x[i] * factor)", "clamp_score_above(x[0] * factor)"}}},
+      {PAIRS, "clamp_score(x[i] * factor)", "clamp_score(x[0] * factor)"}}},
     {"masked keys keep their scores",
      "nv_mma",
      ROWS "fp16 mask=qk",

@@ -49,6 +49,14 @@ static const struct layout layouts[] = {
 
 static int axis_of(char letter) { return letter == 'b' ? BATCH : letter == 'h' ? HEAD : letter == 's' ? SEQ : DIM; }
 
+/* Large sizes make a stride that the library refuses, not one that wrapped. */
+#define LARGEST_STRIDE ((int64_t)1 << 60)
+
+static int64_t grown(int64_t stride, int64_t times)
+{
+    return times > 0 && stride > LARGEST_STRIDE / times ? LARGEST_STRIDE : stride * times;
+}
+
 static void arrange(const struct layout *layout, unsigned which, const char *order, const int64_t size[AXES],
                     clattn_tensor *tensor)
 {
@@ -58,9 +66,9 @@ static void arrange(const struct layout *layout, unsigned which, const char *ord
     for (int i = AXES - 1; i >= 0; i--) {
         const int axis = axis_of(order[i]);
         if (axis == SEQ && layout->interleave)
-            step *= layout->interleave;
+            step = grown(step, layout->interleave);
         *stride[axis] = step;
-        step = step * size[axis] + (i == AXES - 1 ? layout->pad : 0);
+        step = grown(step, size[axis]) + (i == AXES - 1 ? layout->pad : 0);
     }
     tensor->strides.row *= layout->flip_seq & which ? -1 : 1;
     tensor->strides.column *= layout->flip_dim & which ? -1 : 1;

@@ -15,7 +15,7 @@ packages="
     libcmocka-dev libcjson-dev pkg-config binutils
 "
 ci_packages="
-    g++ opencl-clhpp-headers clang clang-format clang-tidy doxygen
+    g++ opencl-clhpp-headers clang libclang-rt-dev clang-format clang-tidy doxygen
     python3 python3-venv
     oclgrind clang-15 rocm-device-libs
     gcc-mingw-w64-x86-64-posix xz-utils dpkg-dev

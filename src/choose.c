@@ -350,13 +350,15 @@ size_t cla_most_workspace(const struct facts *facts, const clattn_problem *probl
 {
     clattn_problem most = *problem;
     struct config split = *config;
+    size_t bytes = cla_workspace_bytes(problem, config);
+    /* A call that would need more than the device allocates is served without what needs it. */
     if (!config->chunk || options->chunk > 0)
-        return cla_workspace_bytes(problem, config);
+        return facts->max_alloc && bytes > facts->max_alloc ? (size_t)facts->max_alloc : bytes;
     /* Chunks grow with the number of keys, in whole keys and whole blocks, so fewer keys may need one or two chunks more. */
     const int64_t chunks = problem->seq_kv / chunk_of(facts, problem) + 2;
     split.chunk = problem->seq_kv > chunks ? (int)(problem->seq_kv / chunks) : 1;
     if (most.seq_q > SPLIT_MAX_QUERIES)
         most.seq_q = SPLIT_MAX_QUERIES;
-    const size_t bytes = cla_workspace_bytes(&most, &split);
+    bytes = cla_workspace_bytes(&most, &split);
     return facts->max_alloc && bytes > facts->max_alloc ? (size_t)facts->max_alloc : bytes;
 }

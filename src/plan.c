@@ -296,7 +296,10 @@ static clattn_status add_variant(clattn_plan *plan, const struct candidates *can
         return CLATTN_SUCCESS;
     }
     clattn_plan_destroy(variant);
-    return status == CLATTN_BUILD_FAILED ? CLATTN_SUCCESS : status;
+    if (status != CLATTN_SUCCESS && status != CLATTN_BUILD_FAILED)
+        return status;
+    cla_clear(error); /* the plan itself serves */
+    return CLATTN_SUCCESS;
 }
 
 /* The first choices of calls below the bounds. */

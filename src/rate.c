@@ -95,11 +95,7 @@ static clattn_status measure(clattn_context *context, const clattn_problem *prob
     make_trial(context, problem, TRIAL_QUERIES, &trial);
     clattn_status status = cla_plan_make(context, &trial, &options, NULL, &plan, error);
     if (status == CLATTN_UNSUPPORTED) { /* the engine is for few queries */
-        make_trial(context, problem,
-                   problem->seq_q < 1               ? 1
-                   : problem->seq_q < TRIAL_QUERIES ? problem->seq_q
-                                                    : TRIAL_QUERIES,
-                   &trial);
+        make_trial(context, problem, 1, &trial);
         status = cla_plan_make(context, &trial, &options, NULL, &plan, error);
     }
     if (status != CLATTN_SUCCESS)

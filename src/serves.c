@@ -29,8 +29,9 @@ static bool same_outputs(const clattn_problem *p, const clattn_problem *other)
     return p->scores.kind == CLATTN_SCORES_NONE ||
            (p->scores.first_head == other->scores.first_head && cla_score_heads(p) == cla_score_heads(other) &&
             same_stride(p->batch, p->scores.strides.batch, other->scores.strides.batch) &&
-            p->scores.strides.head == other->scores.strides.head && p->scores.strides.row == other->scores.strides.row &&
-            p->scores.strides.column == other->scores.strides.column);
+            same_stride(cla_score_heads(p), p->scores.strides.head, other->scores.strides.head) &&
+            same_stride(p->seq_q, p->scores.strides.row, other->scores.strides.row) &&
+            same_stride(p->seq_kv, p->scores.strides.column, other->scores.strides.column));
 }
 
 static bool both_or_neither(int64_t a, int64_t b) { return (a == 0) == (b == 0); }

@@ -299,6 +299,19 @@ static void a_stride_along_one_element_does_not_matter(void **state)
     clattn_plan_destroy(plan);
 }
 
+/* One head and one query: rows and heads of the scores are as long as the keys, whatever their number. */
+static void scores_of_one_row_may_be_of_any_length(void **state)
+{
+    (void)state;
+    clattn_plan *plan = NULL;
+    clattn_problem p;
+    assert_ok(clattn_problem_parse("q1 k9 d8 scores=softmax", &p, &error), &error);
+    assert_ok(clattn_plan_create(bench.context, &p, NULL, &plan, &error), &error);
+    assert_ok(clattn_problem_parse("q1 k7 d8 scores=softmax", &p, &error), &error);
+    assert_true(clattn_plan_serves(plan, &p));
+    clattn_plan_destroy(plan);
+}
+
 static void shared_heads_and_batches_stay_shared(void **state)
 {
     (void)state;
@@ -331,6 +344,7 @@ int main(void)
         cmocka_unit_test(a_plan_serves_what_a_call_carries),
         cmocka_unit_test(a_plan_does_not_serve_other_fixed_options),
         cmocka_unit_test(a_stride_along_one_element_does_not_matter),
+        cmocka_unit_test(scores_of_one_row_may_be_of_any_length),
         cmocka_unit_test(shared_heads_and_batches_stay_shared),
     };
     clattn_error_init(&error);

@@ -191,6 +191,20 @@ static void any_problem_can_be_warmed_up(void **state)
     }
 }
 
+/* The speed of each variant's engine is measured, of those for few queries too. */
+static void a_plan_with_variants_may_be_sliced(void **state)
+{
+    (void)state;
+    clattn_problem problem;
+    clattn_plan_options options;
+    clattn_plan *plan = NULL;
+    clattn_plan_options_init(&options);
+    options.max_launch_ms = 10.0;
+    assert_ok(clattn_problem_parse("hq2 q64 k1100 d16", &problem, &error), &error);
+    assert_ok(clattn_plan_create(bench.context, &problem, &options, &plan, &error), &error);
+    clattn_plan_destroy(plan);
+}
+
 static void a_call_needs_the_workspace_of_its_size(void **state)
 {
     (void)state;
@@ -247,6 +261,7 @@ int main(void)
         cmocka_unit_test(a_chat_builds_nothing_after_a_warm_up),
         cmocka_unit_test(any_problem_can_be_warmed_up),
         cmocka_unit_test(a_call_needs_the_workspace_of_its_size),
+        cmocka_unit_test(a_plan_with_variants_may_be_sliced),
     };
     clattn_error_init(&error);
     return cmocka_run_group_tests(tests, bench_open, bench_close);

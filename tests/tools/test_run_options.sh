@@ -75,6 +75,11 @@ expect 2 "--bias: m.npy holds |u1; a bias holds floats" run $io --bias m.npy
 expect 0 "check      right" run $io --bias b.npy --mask m.npy --check
 equals 0 "$(floats o.npy 1)"
 
+# A batch of nothing has lengths of nothing.
+npy q0.npy '<f4' '(0, 1, 1, 1)' ""
+npy n0.npy '<i4' '(0,)' ""
+expect 0 "kv-lengths" run --q q0.npy --k q0.npy --v q0.npy --out o0.npy --kv-lengths n0.npy
+
 # Scores: softcap before masks, ALiBi, sinks.
 npy q2.npy '<f4' '(2, 1)' "$zero$zero"
 npy v100.npy '<f4' '(2, 1)' "$one\\000\\000\\310\\102"

@@ -197,18 +197,24 @@ static int duplicate(int file_descriptor) { return fcntl(file_descriptor, F_DUPF
 FILE *system_create(const char *path, const char *model)
 {
     struct stat about;
-    const int descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    const bool has_model = stat(model, &about) == 0;
+    /* What replaces a private file is private from the start. */
+    const int descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, has_model ? 0600 : 0666);
     if (descriptor < 0)
         return NULL;
-    if (stat(model, &about) == 0) {
+    if (has_model) {
         /* Where the owner may not be kept the rights are, and with neither the file is still written. */
         const int owner = fchown(descriptor, about.st_uid, about.st_gid), rights = fchmod(descriptor, about.st_mode & 0777);
         (void)owner;
         (void)rights;
     }
     FILE *const file = fdopen(descriptor, "wb");
-    if (file == NULL)
+    if (file == NULL) {
+        const int code = errno;
         close(descriptor);
+        unlink(path);
+        errno = code;
+    }
     return file;
 }
 

@@ -251,7 +251,7 @@ static int read_integers(const char *option, const char *path, int64_t count, cl
         return code;
     if (array.type != NPY_I4 && array.type != NPY_I8)
         code = cli_fail("run", CLI_USAGE, option, "%s holds %s; int32 or int64 is needed", path, npy_type_name(array.type));
-    else if (array.rank != 1 || (count >= 0 && array.shape[0] != count) || array.count == 0)
+    else if (array.rank != 1 || (count >= 0 ? array.shape[0] != count : array.count == 0))
         code = wrong_shape(option, &array,
                            count >= 0 ? "a number for each sequence of the batch" : "one number more than sequences");
     if (code == CLI_OK) {

@@ -111,6 +111,21 @@ expect 0 "median ms" cat report
 run --out closed.npy >&- 2>/dev/null
 cmp plain.npy closed.npy || equals "an array alone" "something else"
 
+# links_of_another_user_in_a_folder_for_all_are_not_followed
+if [ "$(id -u)" -eq 0 ]; then
+    mkdir -m 1777 all
+    echo kept >victim
+    ln -s "$PWD/victim" all/o.npy
+    chown -h 65534 all/o.npy
+    code=0
+    run --out all/o.npy >report 2>&1 || code=$?
+    equals 4 $code
+    equals kept "$(cat victim)"
+    chown -h 0 all/o.npy
+    run --out all/o.npy >/dev/null
+    cmp plain.npy victim || equals "an array where one's own link points" "something else"
+fi
+
 # control_characters_of_files_do_not_reach_the_terminal: from a header's key or type, a file name, or the demo's words.
 escape=$(printf '\033')
 printf "\\223NUMPY\\001\\000\\100\\000{'\\033[31mred': 1, '\\302\\2331mdescr': '<f4', 'padding': True, } \\n          " >evil.npy

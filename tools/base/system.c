@@ -154,6 +154,20 @@ bool system_is_standard_output(const char *path)
            file.st_dev == output.st_dev && file.st_ino == output.st_ino;
 }
 
+/* As Linux does with fs.protected_symlinks: in a sticky folder that everyone may write to, only links of one's own and of the
+ * folder's owner are followed. Asked after the link was read: no other user can have put one of these there. */
+static bool is_trusted_link(const char *path)
+{
+    struct stat link, folder;
+    const char *name;
+    char *const parent = folder_of(path, &name);
+    const bool trusted = parent != NULL && lstat(path, &link) == 0 && S_ISLNK(link.st_mode) && stat(parent, &folder) == 0 &&
+                         (link.st_uid == geteuid() || link.st_uid == folder.st_uid ||
+                          (folder.st_mode & (S_ISVTX | S_IWOTH)) != (S_ISVTX | S_IWOTH));
+    free(parent);
+    return trusted;
+}
+
 /* What the link at `path` names, NULL when it is none (*is_link false) or memory is out. */
 static char *read_link(const char *path, bool *is_link)
 {
@@ -162,6 +176,10 @@ static char *read_link(const char *path, bool *is_link)
     *is_link = length >= 0;
     if (length < 0)
         return NULL;
+    if (!is_trusted_link(path)) {
+        errno = EACCES;
+        return NULL;
+    }
     target[length] = '\0';
     const char *const slash = target[0] == '/' ? NULL : strrchr(path, '/');
     const size_t folder = slash ? (size_t)(slash + 1 - path) : 0;

@@ -67,12 +67,9 @@ FN elem row_maximum(engine *e, int r, int masked)
     return x;
 }
 
-/* The references of the exponents. A row with no visible key so far has the maximum -inf, and -inf - -inf would be NaN; its
+/* The reference of the exponents. A row with no visible key so far has the maximum -inf, and -inf - -inf would be NaN; its
  * reference is 0. */
-FN void take_references(const elem *largest, elem *reference)
-{
-    FOR_ROWS(r) { reference[r] = PICK(largest[r] == (elem)(-INFINITY), (elem)(0.0f), largest[r]); }
-}
+FN elem reference_of(elem largest) { return PICK(largest == (elem)(-INFINITY), (elem)(0.0f), largest); }
 
 #ifdef ENGINE_IS_LARGE
 /* Finds the largest score of each row so far and its reference. One vote covers all rows that share a branch: if any is large
@@ -93,15 +90,16 @@ FN void find_references(engine *e, elem *m, elem *largest, elem *reference, int 
     if (ENGINE_ANY(odd)) {
         FOR_ROWS(r) { largest[r] = LARGER(m[r], clamp_row(e, r, masked)); }
         engine_fold_max(e, largest);
-        take_references(largest, reference);
+        FOR_ROWS(r) { reference[r] = reference_of(largest[r]); }
         subtract_large(e, m, reference);
     } else {
         engine_fold_max(e, largest);
-        take_references(largest, reference);
+        FOR_ROWS(r) { reference[r] = reference_of(largest[r]); }
     }
 }
 #else
-FN void find_references(engine *e, elem *m, elem *largest, elem *reference, int masked)
+/* The largest score of each row in this block. */
+FN void find_maxima(engine *e, elem *largest, int masked)
 {
     FOR_ROWS(r)
     {
@@ -120,20 +118,27 @@ FN void find_references(engine *e, elem *m, elem *largest, elem *reference, int 
         largest[r] = x;
     }
     engine_fold_max(e, largest);
-    FOR_ROWS(r) { largest[r] = LARGER(m[r], largest[r]); }
-    take_references(largest, reference);
 }
 #endif
 
 FN void softmax_step(engine *e, elem *m, elem *l, elem *alpha, int masked)
 {
-    elem largest[S_ROWS], reference[S_ROWS];
+    elem largest[S_ROWS];
+#ifdef ENGINE_IS_LARGE
+    elem reference[S_ROWS];
     find_references(e, m, largest, reference, masked);
+#else
+    find_maxima(e, largest, masked);
+#endif
     FOR_ROWS(r)
     {
-        const elem base = reference[r];
+#ifdef ENGINE_IS_LARGE
+        const elem now = largest[r], base = reference[r];
+#else
+        const elem now = LARGER(m[r], largest[r]), base = reference_of(now);
+#endif
         alpha[r] = RESCALE(e, m[r], base);
-        m[r] = largest[r];
+        m[r] = now;
         elem sum = (elem)(0.0f);
         FOR_S_COLS(c)
         {
